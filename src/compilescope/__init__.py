@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from compilescope.inspector import GuardInspector
     from compilescope.magics import load_ipython_extension as load_ipython_extension
     from compilescope.magics import unload_ipython_extension as unload_ipython_extension
-    from compilescope.minify.model_repro import save_repro
+    from compilescope.minify.repros import save_repro
     from compilescope.numbers import KernelDiffHarness
     from compilescope.report.islands import islands_text
     from compilescope.rules.constraints.dtype import DtypeConstraint
@@ -103,7 +103,7 @@ _HOMES = {
     "load_ipython_extension": "magics",
     "mini_backend": "accelerators",
     "mock_backend": "accelerators",
-    "save_repro": "minify.model_repro",
+    "save_repro": "minify.repros",
     "unload_ipython_extension": "magics",
 }
 """Where the public names live, and those that IPython asks for."""

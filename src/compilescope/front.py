@@ -21,7 +21,7 @@ from compilescope.errors import ToolError
 from compilescope.model import bodies
 from compilescope.model.event import Event
 from compilescope.model.graph import Graph, decode_graph
-from compilescope.model.guard_text import decode_guards
+from compilescope.model.guards import decode_guards
 from compilescope.model.header import RunHeader, write_header
 from compilescope.model.home import create_run, find_run, new_run_id
 from compilescope.model.run import Run, read_run

@@ -26,7 +26,7 @@ from compilescope.bench.preparation import backend_for
 from compilescope.bench.protocol import EAGER, Examination, Spec
 from compilescope.diff.harness import KernelDiffHarness
 from compilescope.diff.report import DiffReport, tensor_diff
-from compilescope.diff.runs.failures import describe_failure
+from compilescope.diff.runs.trial import describe_failure
 from compilescope.errors import ToolError
 from compilescope.findings.violations import ViolationFinding
 from compilescope.model import bodies

@@ -12,8 +12,8 @@ from typing import NoReturn
 import click
 
 from compilescope.cli import commands
+from compilescope.cli.options import SuggestingGroup
 from compilescope.cli.streams import guard_streams, leave, open_streams, say, settle_streams
-from compilescope.cli.suggestions import SuggestingGroup
 from compilescope.errors import ToolError, as_limit
 from compilescope.plugins import public_modules
 from compilescope.processes.child_signal import hear_children

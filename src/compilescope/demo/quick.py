@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compilescope.demo.step import Command, CommandResult
-from compilescope.demo.tour import OUTPUT, PROGRAMS, run_command, write
+from compilescope.demo.tour import OUTPUT, PROGRAMS, Command, CommandResult, run_command, write
 from compilescope.errors import ToolError
 from compilescope.model import bodies
 from compilescope.model.graph import decode_graph

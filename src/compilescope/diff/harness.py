@@ -20,11 +20,10 @@ from compilescope.diff.localize import Moment, localize_plans
 from compilescope.diff.pictures import VisualizationConfig, draw_pictures
 from compilescope.diff.report import DiffReport
 from compilescope.diff.rounds import Round, Rounds
-from compilescope.diff.runs.failures import describe_failure
 from compilescope.diff.runs.model_state import BackendState, State
 from compilescope.diff.runs.modes import Randomness, same_world
 from compilescope.diff.runs.sides import EAGER, ComparedSide
-from compilescope.diff.runs.trial import TrialPlan, find_optimizer
+from compilescope.diff.runs.trial import TrialPlan, describe_failure, find_optimizer
 from compilescope.diff.values import ValueDiff
 from compilescope.errors import ToolError
 from compilescope.model.body import Verdict

@@ -17,9 +17,9 @@ from compilescope.errors import ToolError
 from compilescope.model.body import Verdict
 from compilescope.objects import call_arguments, call_theirs, model_and_inputs
 from compilescope.tensors.copies import CopiedArguments, is_plain
-from compilescope.tensors.distances import is_same_value
 from compilescope.tensors.structure import argument_leaves
-from compilescope.torchapi.trials.compiles import Compile
+from compilescope.tensors.tolerances import is_same_value
+from compilescope.torchapi.trials.backends import Compile
 
 _MOST_SHAPES = 2
 """Chosen: what fits in a cell of a table, as the next."""

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from compilescope.errors import ToolError
-from compilescope.tensors.comparison import TensorComparison
-from compilescope.tensors.error_map import ENDLESS, ErrorMap, map_errors
+from compilescope.tensors.comparison import ENDLESS, ErrorMap, TensorComparison, map_errors
 from compilescope.texts import one_line
 
 _COLOURS = {"pass": "#3d8b52", "fail": "#c4483b", "unknown": "#c98a1b"}

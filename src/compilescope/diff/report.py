@@ -40,8 +40,7 @@ from compilescope.model.run import Run
 from compilescope.model.run_files import note_product
 from compilescope.model.stack import Frame, origin_of
 from compilescope.outputs import output_file
-from compilescope.tensors.comparison import DimensionProfile, TensorComparison
-from compilescope.tensors.error_map import ENDLESS, ErrorMap
+from compilescope.tensors.comparison import ENDLESS, DimensionProfile, ErrorMap, TensorComparison
 from compilescope.texts import visible
 from compilescope.version import VERSION
 

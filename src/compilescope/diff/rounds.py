@@ -16,17 +16,20 @@ from typing import Any
 import torch
 
 from compilescope.diff.input_sets import InputSet
-from compilescope.diff.runs.failures import describe_failure
 from compilescope.diff.runs.sides import ComparedSide, believed, saturated, survey, widened
-from compilescope.diff.runs.trial import TrialOutcome, TrialPlan
+from compilescope.diff.runs.trial import TrialOutcome, TrialPlan, describe_failure
 from compilescope.diff.values import Comparer, ValueDiff
 from compilescope.errors import ToolError
 from compilescope.model.body import Verdict
-from compilescope.tensors.distances import is_same_value, largest_distance, relative_distance
 from compilescope.tensors.structure import MISSING, tensors_of
-from compilescope.tensors.tolerances import ComparisonConfig
-from compilescope.torchapi.trials.compiles import Compile
-from compilescope.torchapi.trials.survey import Survey
+from compilescope.tensors.tolerances import (
+    ComparisonConfig,
+    is_same_value,
+    largest_distance,
+    relative_distance,
+)
+from compilescope.torchapi.trials.backends import Compile
+from compilescope.torchapi.trials.reruns import Survey
 
 _OTHER_SEED = 20_011
 """Any that a program is not likely to set itself."""

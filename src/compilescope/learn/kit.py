@@ -30,8 +30,8 @@ from compilescope.learn.display import (
 )
 from compilescope.learn.verdict import judge
 from compilescope.model.graph import Graph
+from compilescope.report.graph_drawing import Row, rail_rows
 from compilescope.report.graph_drawing import draw_graph as draw_svg
-from compilescope.report.graph_lines import Row, rail_rows
 
 _MOST = 60
 """Nodes that a lesson draws. Chosen: two screens or so."""

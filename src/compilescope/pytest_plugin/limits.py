@@ -97,7 +97,7 @@ class LimitsPlugin:
                 pytest.fail(
                     "compile_limits was added after the test had begun: inconclusive.", False
                 )
-            from compilescope.pytest_plugin.message import shortfall
+            from compilescope.pytest_plugin.summary import shortfall
 
             words = shortfall(window.run(), limits)
             if words:

@@ -31,7 +31,7 @@ from compilescope.texts import visible
 from compilescope.version import VERSION
 
 if TYPE_CHECKING:
-    from compilescope.pytest_plugin.check import Gate, GateResult
+    from compilescope.pytest_plugin.summary import Gate, GateResult
     from compilescope.pytest_plugin.window import SharedJournal
 
 
@@ -151,7 +151,7 @@ class SessionPlugin:
     def _read_gate(self) -> Gate | None:
         if not self._config.getoption("compilescope_check"):
             return None
-        from compilescope.pytest_plugin.check import read_gate
+        from compilescope.pytest_plugin.summary import read_gate
 
         try:
             return read_gate(self._config.rootpath)
@@ -238,8 +238,7 @@ class SessionPlugin:
 
     def _check(self, folder: Path, header: RunHeader, gate: Gate) -> GateResult:
         from compilescope.model.run import read_run
-        from compilescope.pytest_plugin.check import GateResult, check_run
-        from compilescope.pytest_plugin.summary import unusual_home
+        from compilescope.pytest_plugin.summary import GateResult, check_run, unusual_home
         from compilescope.report.section import Reading
 
         try:

@@ -1,35 +1,66 @@
-"""The section "compilescope" of pytest's terminal summary: what each test lost, and to what."""
+"""What the pytest plugin says: the section "compilescope" of the terminal summary, the words of a
+test that is not within its limits, and `--compilescope-check`, the whole session held against
+its project's limits and baseline.
+"""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 
-from compilescope.analysis.digest import Digest
+from compilescope.analysis.digest import Digest, digest
+from compilescope.analysis.dynamo_graphs import captured_graphs
 from compilescope.analysis.findings import findings
+from compilescope.analysis.gate.baseline import FILE_NAME, Baseline, read_baseline
+from compilescope.analysis.gate.terms import each_once
+from compilescope.analysis.gate.verdict import (
+    GateCheck,
+    GateLimits,
+    Judgement,
+    complete,
+    judge,
+    project_limits,
+)
 from compilescope.errors import ToolError
 from compilescope.findings.breaks import break_sites
 from compilescope.findings.eager import eager_frames
 from compilescope.findings.failures import failures
 from compilescope.findings.finding import Finding
 from compilescope.findings.recompiles import recompiled_frames
+from compilescope.fixes.advice import advised
 from compilescope.model.bodies import CompileTime, GraphCaptured, ProcessStarted
 from compilescope.model.event import Event
 from compilescope.model.header import RunHeader
 from compilescope.model.run import Run, read_run
-from compilescope.pytest_plugin.message import drawn
-from compilescope.report.blocks import Block, Paragraph, Span, Style, Table, Words, note, words
-from compilescope.report.places import count, place
+from compilescope.project import read_project
+from compilescope.pytest_plugin.marker import TestLimits
+from compilescope.report.blocks import (
+    Block,
+    Document,
+    Heading,
+    Paragraph,
+    Part,
+    Span,
+    Style,
+    Table,
+    Words,
+    note,
+    words,
+)
+from compilescope.report.document import record_of
+from compilescope.report.finding import finding_item
+from compilescope.report.gate import GateTerms, gate_document
+from compilescope.report.places import count, first_line, place
+from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading
 from compilescope.report.sections import health
-from compilescope.settings import DEFAULT_DIR
-
-if TYPE_CHECKING:
-    from compilescope.pytest_plugin.check import GateResult
+from compilescope.settings import DEFAULT_DIR, in_github_actions
+from compilescope.texts import without_commands
 
 _MOST_TESTS = 10
 """Chosen: what is read at a glance; `-v` lists them all."""
@@ -220,3 +251,149 @@ def _tally(test: str | None, run: Run) -> TestTally:
         graphs=graphs,
         compile_s=sum(body.duration_ns for _, body in run.of(CompileTime)) / 1e9,
     )
+
+
+_MOST_IN_MESSAGE = 8
+"""Chosen: a failure of a test stays about a screen; the rest is counted."""
+_WIDTH = 80
+"""Columns. Chosen: what a terminal has at least, and a log of CI shows."""
+
+
+def shortfall(run: Run, wanted: TestLimits) -> str:
+    """The failure's text; empty where the test is within its limits."""
+    seen = advised(run, digest(run))
+    judged = judge(seen, wanted.limits, own=wanted.own)
+    failed = [check for check in judged.checks if check.outcome == "fail"]
+    if failed:
+        # One line, for pytest's short summary shows no more.
+        exceeded = "; ".join(check.message for check in failed)
+        return f"{exceeded}\n{drawn(_cause_blocks(failed, run, seen))}"
+    unsure = {check.name: check.message for check in judged.unsure}
+    # Functions that ran eagerly, as where torch.compile is switched off, put no limit to the test.
+    if not (seen.graphs or seen.sites or seen.failures):
+        unsure["compiled"] = _nothing(seen, wanted)
+        if wanted.allow_nothing:
+            del unsure["compiled"]
+    return drawn([Paragraph(words(f"Inconclusive: {reason}")) for reason in unsure.values()])
+
+
+def _nothing(seen: Digest, wanted: TestLimits) -> str:
+    text = "nothing was compiled in this test, so there is nothing to check against its limits."
+    for frame in seen.eager_frames[:1]:
+        text += f" {frame.function} ran eagerly: {first_line(frame.reason)}."
+    if not wanted.fresh:
+        text += " With fresh=False, code that an earlier test compiled is not compiled again."
+    return f"{text} If that is expected, use compile_limits(..., allow_nothing=True)."
+
+
+def _cause_blocks(failed: Iterable[GateCheck], run: Run, seen: Digest) -> list[Block]:
+    """What counts against the limits that were exceeded, each cause once."""
+    failed = list(failed)
+    causes = each_once(f for check in failed for f in check.findings or _behind(check, seen))
+    blocks: list[Block] = []
+    if any(check.name == "graphs" for check in failed):
+        blocks.append(_graphs(run, seen.root))
+    shown = enumerate(causes[:_MOST_IN_MESSAGE], 1)
+    blocks += [finding_item(number, cause, seen.root) for number, cause in shown]
+    if len(causes) > _MOST_IN_MESSAGE:
+        blocks += [note(""), note(f"and {count(len(causes) - _MOST_IN_MESSAGE, 'more cause')}")]
+    return blocks
+
+
+def _behind(check: GateCheck, seen: Digest) -> list[Finding]:
+    """What made the number so high, for limits that no finding is counted against."""
+    kinds = {"graphs": ("break", "recompile"), "coverage": ("break", "eager")}
+    return [finding for finding in findings(seen) if finding.kind in kinds.get(check.name, ())]
+
+
+def _graphs(run: Run, root: str) -> Paragraph:
+    """Which functions the graphs are of, most graphs first."""
+    numbers: dict[str, int] = {}
+    for graph in captured_graphs(run):
+        name = f"{graph.function} ({place(graph.file, graph.line, root)})"
+        numbers[name] = numbers.get(name, 0) + 1
+    ranked = sorted(numbers.items(), key=lambda pair: -pair[1])
+    listed = ", ".join(f"{number} from {name}" for name, number in ranked[:_MOST_IN_MESSAGE])
+    more = len(ranked) - _MOST_IN_MESSAGE
+    rest = f" and more from {count(more, 'other function')}" if more > 0 else ""
+    return Paragraph(words(f"Graphs: {listed}{rest}."))
+
+
+def drawn(blocks: Iterable[Block], *, width: int = _WIDTH, colour: bool = False) -> str:
+    """Blocks alone, without the title of a report."""
+    document = Document("", "", (Part("pytest", "", tuple(blocks)),))
+    text = to_text(document, width=width, colour=colour).removeprefix("\n\n").rstrip("\n")
+    return without_commands(text) if in_github_actions() else text
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What a project asks of its tests."""
+
+    limits: GateLimits
+    own: bool
+    baseline: Baseline | None
+    baseline_file: Path | None
+    project: Path | None
+    """The pyproject.toml that the limits stand in."""
+
+    @property
+    def timed(self) -> bool:
+        return self.limits.coverage is not None
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """What came of it."""
+
+    passed: bool
+    reason: str
+    """In one line, and why."""
+    blocks: tuple[Block, ...] = ()
+
+
+def read_gate(root: Path) -> Gate:
+    """ToolError where pyproject.toml or the baseline makes no sense."""
+    project = read_project(root)
+    file = project.baseline
+    if file is None and (root / FILE_NAME).is_file():
+        file = root / FILE_NAME
+    baseline = read_baseline(file) if file is not None else None
+    limits = project_limits(project)
+    return Gate(
+        limits=complete(limits, with_baseline=baseline is not None),
+        own=bool(project.own),
+        baseline=baseline,
+        baseline_file=file,
+        project=project.file if limits.given else None,
+    )
+
+
+def check_run(reading: Reading, gate: Gate, home: Path | None) -> GateResult:
+    """`home` is where the run lives, unless that is the usual place."""
+    accepted = gate.baseline.findings if gate.baseline is not None else None
+    judged = judge(reading.digest, gate.limits, baseline=accepted, own=gate.own)
+    again = ["compilescope", "check", "--run", reading.digest.run]
+    if home is not None:
+        again += ["--dir", str(home)]
+    terms = GateTerms(
+        own=gate.own,
+        baseline=str(gate.baseline_file or ""),
+        baseline_torch=gate.baseline.torch if gate.baseline is not None else None,
+        project=str(gate.project or ""),
+        accept=shlex.join([*again, "--update-baseline"]),
+    )
+    document = gate_document(judged, terms, root=reading.root, record=record_of(reading))
+    blocks: list[Block] = [Heading("Check")]
+    for part in document.parts:
+        blocks += [Heading(part.title, part.note)] if part.title else []
+        blocks += part.blocks
+    return GateResult(judged.outcome == "pass", _reason(judged), tuple(blocks))
+
+
+def _reason(judged: Judgement) -> str:
+    outcome = {"pass": "passed", "fail": "failed", "unknown": "inconclusive"}[judged.outcome]
+    told = [check for check in judged.checks if check.outcome == judged.outcome]
+    if judged.outcome == "unknown":
+        told = list(judged.unsure)
+    return f"Check {outcome}: {'; '.join(check.message for check in told)}."

@@ -1,4 +1,5 @@
-"""Examples of graph breaks, and the ids that no program of a user can reach.
+"""Examples of graph breaks, the ids that no program of a user can reach, and how often each is met:
+counted once over models and programs, kept in met.json.
 
 An example is `examples/gbNNNN.py`, a plain program of a few lines. Its docstring says what breaks
 and why. `f` breaks at the line with the comment `# breaks here`; `fixed`, where there is one, does
@@ -7,6 +8,9 @@ the same without a break; `inputs()` makes their arguments. `CONFIG` is Dynamo's
 `FULLGRAPH` are for torch.compile; `ALSO` names other ids that break along. An id that needs a
 special call has a `run()` that makes it, and may have a `run_fixed()`.
 Here they are read as text, never imported: they need torch.
+
+`benchmarks/registry_counts.py` makes the file; it says what was counted. Nothing is sent or
+gathered from users.
 """
 
 from __future__ import annotations
@@ -252,3 +256,38 @@ def read_unreachable(path: Path) -> dict[str, Unreachable]:
         if normal_id(gb_id) != gb_id or not entry.reason.strip():
             raise ToolError(f"{path} is not valid: {gb_id} is not an id, or has no reason.")
     return found
+
+
+_MET = Path(__file__).with_name("met.json")
+
+
+class BreakCount(msgspec.Struct, frozen=True):
+    """Where one id was met."""
+
+    models: int = 0
+    """Model classes of transformers that met it."""
+    programs: int = 0
+    """Programs of the zoo and the examples that met it."""
+    named: tuple[str, ...] = ()
+    """Some of the models."""
+
+
+class BreakCounts(msgspec.Struct, frozen=True):
+    """The counts, and what they were taken over."""
+
+    torch: str = ""
+    transformers: str = ""
+    models: int = 0
+    """How many model classes compiled."""
+    programs: int = 0
+    ids: dict[str, BreakCount] = {}
+
+    def rank(self, gb_id: str) -> tuple[int, int]:
+        """What sorts ids: those that most models met first, then those of most programs."""
+        found = self.ids.get(gb_id, BreakCount())
+        return -found.models, -found.programs
+
+
+@lru_cache(maxsize=1)
+def load_break_counts() -> BreakCounts:
+    return msgspec.json.decode(_MET.read_bytes(), type=BreakCounts)

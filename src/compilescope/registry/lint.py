@@ -15,10 +15,9 @@ from typing import Literal, get_args
 import msgspec
 
 from compilescope.bundles import Bundled
-from compilescope.registry.raised_breaks import RaisedBreaks, same_type
-from compilescope.registry.sentences import is_code
-from compilescope.registry.table import Entry, RawVariant, Registry
+from compilescope.registry.table import Entry, RawVariant, Registry, is_code
 from compilescope.registry.taxonomy import Taxonomy
+from compilescope.registry.torch_copy import RaisedBreaks, same_type
 
 Kind = Literal[
     "not-raised",

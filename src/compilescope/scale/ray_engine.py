@@ -16,8 +16,15 @@ from compilescope.errors import ToolError
 from compilescope.model.benchmark import Machine
 from compilescope.model.jobs import JobState
 from compilescope.scale.job import Finished, Job, JobProgress, JobResult, JobSource
-from compilescope.scale.ray_nodes import Nodes, RayNode, cpus_of, first_line, only_on
-from compilescope.scale.ray_session import RaySession, open_session
+from compilescope.scale.ray_cluster import (
+    Nodes,
+    RayNode,
+    RaySession,
+    cpus_of,
+    first_line,
+    only_on,
+    open_session,
+)
 from compilescope.scale.ray_work import do
 
 _ATTEMPTS = 3

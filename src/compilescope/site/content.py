@@ -14,11 +14,13 @@ from functools import cached_property
 from pathlib import Path
 
 from compilescope.errors import ToolError
-from compilescope.registry.break_counts import BreakCount, BreakCounts, load_break_counts
 from compilescope.registry.cases import (
     EXAMPLES,
+    BreakCount,
+    BreakCounts,
     ExampleFile,
     Unreachable,
+    load_break_counts,
     load_unreachable,
     read_examples,
 )
@@ -32,10 +34,16 @@ from compilescope.registry.history import (
     with_table,
 )
 from compilescope.registry.notes import Note, read_notes
-from compilescope.registry.raised_breaks import BreakSite, RaisedBreaks, raised_types
 from compilescope.registry.table import Entry, Registry, Variant
 from compilescope.registry.taxonomy import Category, Taxonomy, load_symptoms, load_taxonomy
-from compilescope.registry.torch_copy import dynamo_sources, read_table, torch_of
+from compilescope.registry.torch_copy import (
+    BreakSite,
+    RaisedBreaks,
+    dynamo_sources,
+    raised_types,
+    read_table,
+    torch_of,
+)
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 # Chosen, not measured: a page names a few ids that surely belong together, not all that may.

@@ -23,9 +23,15 @@ from compilescope.model.run import is_live
 from compilescope.scale.job import Engine, Job, JobLimits, JobProgress
 from compilescope.scale.schedule import run_jobs
 from compilescope.scale.store import Store, StorePlan, plan_of
-from compilescope.sweep.advice import ADVICE_SECONDS, advise
 from compilescope.sweep.program import TASK, ProgramRequest, SweepProgram
-from compilescope.sweep.record import SweepRecord, job_ended, store_url, write_place
+from compilescope.sweep.record import (
+    ADVICE_SECONDS,
+    SweepRecord,
+    advise,
+    job_ended,
+    store_url,
+    write_place,
+)
 from compilescope.version import VERSION
 
 _STORE = "store"

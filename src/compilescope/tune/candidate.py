@@ -44,7 +44,7 @@ class BlockFacts(msgspec.Struct, frozen=True):
 
 
 class StepFacts(msgspec.Struct, frozen=True):
-    """What the objects of a step show; see `child.stepper`."""
+    """What the objects of a step show; see `stepper`."""
 
     devices: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ()

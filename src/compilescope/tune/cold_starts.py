@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
-from compilescope.repair.search.steps import error_words
+from compilescope.repair.search.attempts import error_words
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.workbench import Workbench
 from compilescope.tune.candidates.mega_cache import VARIABLE
@@ -19,8 +19,7 @@ from compilescope.tune.judge import NumbersJudge, judge_compile_time, judge_load
 from compilescope.tune.measurement import Meter, measuring_alone
 from compilescope.tune.options import TuneOptions
 from compilescope.tune.outcome import NOT_COMPILED, TuneTrial
-from compilescope.tune.race import rotated
-from compilescope.tune.step_process import StepFailed, compiler_caches
+from compilescope.tune.step_process import StepFailed, compiler_caches, rotated
 
 _MOST_STARTS = 6
 """Of each version. Chosen: a start takes as long as hundreds of steps, and from six on two order

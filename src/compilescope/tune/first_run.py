@@ -18,8 +18,8 @@ import msgspec
 from compilescope.errors import ToolError
 from compilescope.processes.deadline import OutOfTime
 from compilescope.recorder.target import Target
-from compilescope.repair.search.places import main_file
-from compilescope.repair.search.steps import error_words
+from compilescope.repair.search.attempts import error_words
+from compilescope.repair.search.options import main_file
 from compilescope.repair.trials.recorded_runs import CapturedRun
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.workbench import Workbench

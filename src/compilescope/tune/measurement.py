@@ -20,9 +20,17 @@ from compilescope.source.refusals import Refused
 from compilescope.tune.first_run import FirstRun
 from compilescope.tune.options import TuneOptions
 from compilescope.tune.outcome import TOO_FEW, OtherProgram, TuneTrial
-from compilescope.tune.race import LEAST_TURNS, Contestant, run_race
 from compilescope.tune.step_place import marked
-from compilescope.tune.step_process import NotReady, SettledVersion, StepFailed, StepProcess, settle
+from compilescope.tune.step_process import (
+    LEAST_TURNS,
+    Contestant,
+    NotReady,
+    SettledVersion,
+    StepFailed,
+    StepProcess,
+    run_race,
+    settle,
+)
 
 _SETTLING = 10
 """Steps that a version takes before it is measured, about."""

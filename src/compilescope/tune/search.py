@@ -15,9 +15,9 @@ from compilescope.model.bodies import Body
 from compilescope.model.command_run import append_bodies
 from compilescope.processes.deadline import Deadline, OutOfTime
 from compilescope.recorder.target import Target
+from compilescope.repair.search.attempts import error_words
+from compilescope.repair.search.options import main_file
 from compilescope.repair.search.outcome import copy_run
-from compilescope.repair.search.places import main_file
-from compilescope.repair.search.steps import error_words
 from compilescope.repair.trials.losses import losses_of
 from compilescope.repair.trials.recorded_runs import CapturedRun
 from compilescope.repair.trials.version import Version

@@ -21,10 +21,9 @@ from compilescope.backends.adapters.contract import (
     IslandCompiler,
 )
 from compilescope.backends.adapters.custom_checks import FoundBreaches, custom_breaches
-from compilescope.backends.adapters.ledger import GraphEntry, IslandEntry, Ledger
 from compilescope.backends.checks import CheckedGraph, check_portable
 from compilescope.backends.islands.pieces import Piece
-from compilescope.backends.islands.records import WrongnessCheck
+from compilescope.backends.islands.records import GraphEntry, IslandEntry, Ledger, WrongnessCheck
 from compilescope.torchapi.compilation.refusals import BackendRefusal
 from compilescope.torchapi.graphs.described_graph import describe_graph
 from compilescope.torchapi.graphs.values import with_values

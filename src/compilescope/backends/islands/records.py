@@ -1,20 +1,29 @@
-"""What an adapter made of the graphs it was given: islands, borders, and what stayed behind.
+"""What an adapter made of the graphs it was given: kept while they are compiled and run, and
+reported as islands, borders and what stayed behind, in ops, operations and bytes.
 
 Records only, without torch: a report draws them, JSON carries them. A sum of which a part is not
 known says so (`Amount`), and a share that cannot be told is None.
+
+What would be covered if the device took one more op is found by judging the graph again without
+that refusal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import msgspec
 
-from compilescope.graphs.statistics import Amount
-from compilescope.model.bodies import GraphStage
-from compilescope.model.body import Verdict
+from compilescope.backends.islands.support import NodeJudgement, NodeRefusal
+from compilescope.graphs.flops import count_flops, is_counted
+from compilescope.graphs.statistics import Amount, amount_of, tensor_bytes
+from compilescope.model.body import GraphStage, Verdict
+from compilescope.model.graph import Node, TensorInfo
 from compilescope.model.stack import Frame
+from compilescope.rules.hardware.constraint import is_parameter
 
 IslandStatus = Literal["compiled", "partial", "emulated", "fallback", "failed"]
 """`emulated`: the adapter says that it stands in for a device. `fallback`: the adapter handed back
@@ -189,3 +198,253 @@ def total(amounts: Iterable[Amount]) -> Amount:
     for amount in amounts:
         result = result + amount
     return result
+
+
+_MOST_ASKED = 12
+"""Operators of which it is said what the device would gain with them. Chosen: for each the whole
+graph is judged again."""
+_BY_THE_WAY = ("view", "small-island", "input")
+"""Why a view is on the host that the device would take: nothing is lost by it."""
+_MOST_PLACES = 20
+"""Lines named for one operator. Chosen: what a report can show."""
+
+
+class Sizes:
+    """What each node of a graph computes and makes. A view does neither."""
+
+    def __init__(self, judgement: NodeJudgement, is_view: Callable[[Node], bool]) -> None:
+        self.judgement = judgement
+        self.ops = [
+            name
+            for name, node in judgement.nodes.items()
+            if judgement.is_counted(name) and not is_view(node)
+        ]
+        tensors = {n.name: n.outputs[0] for n in judgement.nodes.values() if n.outputs}
+        self._flops: dict[str, Amount] = {}
+        self._made: dict[str, Amount] = {}
+        for name in self.ops:
+            node = judgement.nodes[name]
+            counted = (count_flops(node, tensors),) if is_counted(node) else ()
+            self._flops[name] = amount_of(counted)
+            self._made[name] = tensor_bytes(node.outputs)
+
+    def flops(self, names: Iterable[str]) -> Amount:
+        return total(self._flops[name] for name in names if name in self._flops)
+
+    def made(self, names: Iterable[str]) -> Amount:
+        return total(self._made[name] for name in names if name in self._made)
+
+    def counted(self, names: Collection[str]) -> list[str]:
+        return [name for name in names if name in self._flops]
+
+
+def describe_island(
+    sizes: Sizes,
+    number: int,
+    names: Sequence[str],
+    others: Mapping[str, int],
+    status: IslandStatus,
+) -> Island:
+    """`others` says in which island each node is."""
+    nodes, counted = sizes.judgement.nodes, sizes.counted(names)
+    lines = sizes.judgement.lines
+    return Island(
+        number=number,
+        status=status,
+        ops=len(counted),
+        by_op=dict(Counter(nodes[name].target for name in counted).most_common()),
+        flops=sizes.flops(counted),
+        made=sizes.made(counted),
+        inward=_inward(nodes, number, names, others),
+        outward=_outward(nodes, names, others),
+        frame=next((lines[name] for name in counted if name in lines), None),
+    )
+
+
+def _inward(
+    nodes: Mapping[str, Node], number: int, names: Sequence[str], others: Mapping[str, int]
+) -> tuple[Crossing, ...]:
+    needed = dict.fromkeys(other for name in names for other in nodes[name].inputs)
+    return tuple(
+        Crossing(name, _origin(nodes[name], others), _size(nodes[name].outputs))
+        for name in needed
+        if others.get(name) != number and nodes[name].outputs
+    )
+
+
+def _origin(node: Node, others: Mapping[str, int]) -> str:
+    if node.name in others:
+        return f"island {others[node.name]}"
+    if node.op == "placeholder":
+        return "parameter" if is_parameter(node) else "input"
+    return "constant" if node.op == "get_attr" else "host"
+
+
+def _outward(
+    nodes: Mapping[str, Node], names: Sequence[str], others: Mapping[str, int]
+) -> tuple[Crossing, ...]:
+    """One for each tensor and side that it goes to: several users there share a copy."""
+    inside = set(names)
+    places: dict[str, dict[str, None]] = {}
+    for node in nodes.values():
+        if node.name in inside:
+            continue
+        place = "output" if node.op == "output" else _origin(node, others)
+        for name in node.inputs:
+            if name in inside and nodes[name].outputs:
+                places.setdefault(name, {})[place] = None
+    for found in places.values():
+        if "host" in found:
+            found.pop("output", None)
+    return tuple(
+        Crossing(name, place, _size(nodes[name].outputs))
+        for name in names
+        for place in places.get(name, ())
+    )
+
+
+def _size(tensors: Sequence[TensorInfo]) -> int | None:
+    amount = tensor_bytes(tensors)
+    return None if amount.unknown else amount.known
+
+
+def host_ops(sizes: Sizes, host: Mapping[str, NodeRefusal]) -> tuple[HostOp, ...]:
+    """What stayed behind, by op and reason; what costs most comes first."""
+    nodes, groups = sizes.judgement.nodes, dict[tuple[str, str], list[str]]()
+    computing = set(sizes.ops)
+    for name in host:
+        if not sizes.judgement.is_counted(name):
+            continue
+        if name not in computing and host[name].rule in _BY_THE_WAY:
+            continue
+        groups.setdefault((nodes[name].target, host[name].rule), []).append(name)
+    found = [_host_op(sizes, op, members, host[members[0]]) for (op, _), members in groups.items()]
+    found.sort(key=lambda each: (-each.flops.known, -each.nodes))
+    dearest = sorted(found, key=lambda each: -each.nodes)[:_MOST_ASKED]
+    asked = {each.op for each in (*found[:_MOST_ASKED], *dearest)}
+    gains = {op: _share_with(sizes, op) for op in asked}
+    with_gains = [
+        msgspec.structs.replace(each, ops_share_with=gains[each.op]) if each.op in gains else each
+        for each in found
+    ]
+    return tuple(sorted(with_gains, key=_dearness))
+
+
+def _dearness(each: HostOp) -> tuple[float, int, int]:
+    return -(each.ops_share_with or 0.0), -each.flops.known, -each.nodes
+
+
+def _host_op(sizes: Sizes, op: str, members: Sequence[str], refusal: NodeRefusal) -> HostOp:
+    lines = Counter(sizes.judgement.lines.get(name) for name in members)
+    return HostOp(
+        op=op,
+        rule=refusal.rule,
+        nodes=len(members),
+        found=refusal.found,
+        allowed=refusal.allowed,
+        remedy=refusal.remedy,
+        severity=refusal.severity,
+        flops=sizes.flops(members),
+        places=tuple(LineNodes(line, count) for line, count in lines.most_common(_MOST_PLACES)),
+    )
+
+
+def _share_with(sizes: Sizes, op: str) -> float | None:
+    """Of the ops, those that the device would take if it took this op whatever it is."""
+    taken = sizes.judgement.taken(waived={op})
+    return share(sum(taken[name] is None for name in sizes.ops), len(sizes.ops))
+
+
+_WORST: dict[Verdict, int] = {"pass": 0, "unknown": 1, "fail": 2}
+
+
+@dataclass
+class IslandEntry:
+    """One island and what became of it."""
+
+    names: Sequence[str]
+    status: IslandStatus = "compiled"
+    reason: str = ""
+    warnings: tuple[str, ...] = ()
+    metadata: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class GraphEntry:
+    """One graph that an adapter was given, and its islands."""
+
+    stage: GraphStage
+    compile_id: str | None
+    sizes: Sizes
+    host: dict[str, NodeRefusal]
+    cut_by: Literal["torch", "levels"]
+    host_runs: str
+    islands: list[IslandEntry] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    _behind: tuple[HostOp, ...] | None = None
+
+    def record(self) -> GraphIslands:
+        sizes = self.sizes
+        device = [n for e in self.islands if e.status in ON_DEVICE for n in e.names]
+        partial = [n for e in self.islands if e.status == "partial" for n in e.names]
+        others = {n: number for number, e in enumerate(self.islands) for n in e.names}
+        if self._behind is None:
+            self._behind = host_ops(sizes, self.host)
+        return GraphIslands(
+            stage=self.stage,
+            compile_id=self.compile_id,
+            ops=len(sizes.ops),
+            device_ops=len(sizes.counted(device)),
+            partial_ops=len(sizes.counted(partial)),
+            flops=sizes.flops(sizes.ops),
+            device_flops=sizes.flops(device),
+            made=sizes.made(sizes.ops),
+            device_made=sizes.made(device),
+            islands=tuple(
+                msgspec.structs.replace(
+                    describe_island(sizes, number, entry.names, others, entry.status),
+                    reason=entry.reason,
+                    warnings=entry.warnings,
+                    metadata=entry.metadata,
+                )
+                for number, entry in enumerate(self.islands)
+            ),
+            host=self._behind,
+            cut_by=self.cut_by,
+            host_runs=self.host_runs,
+            notes=tuple(dict.fromkeys(self.notes)),
+        )
+
+
+class Ledger:
+    """What one adapter has compiled and run so far."""
+
+    def __init__(self) -> None:
+        self.graphs: list[GraphEntry] = []
+        self._checks: dict[tuple[str, str, int | None, int], WrongnessCheck] = {}
+
+    def note(self, check: WrongnessCheck, graph: int = -1, *, settles: bool = False) -> None:
+        """The worst that was seen of one kind at one island is kept.
+
+        `settles`: a pass is an answer to what could not be told before.
+        """
+        key = (check.name, check.stage, check.island, graph)
+        before = self._checks.get(key)
+        if before is None:
+            self._checks[key] = check
+            return
+        rank = _WORST | ({"unknown": -1} if settles else {})
+        worst = check if rank[check.verdict] > rank[before.verdict] else before
+        self._checks[key] = msgspec.structs.replace(worst, calls=before.calls + check.calls)
+
+    @property
+    def checks(self) -> tuple[WrongnessCheck, ...]:
+        return tuple(self._checks.values())
+
+    def report(self, device: str, adapter: str) -> AdapterReport:
+        return AdapterReport(
+            device=device,
+            adapter=adapter,
+            graphs=tuple(entry.record() for entry in self.graphs),
+            checks=self.checks,
+        )

@@ -19,8 +19,7 @@ from compilescope.backends.adapters.base import AcceleratorAdapter
 from compilescope.backends.adapters.capabilities import AcceleratorCapabilities
 from compilescope.backends.adapters.contract import CompilationResult, setting_names
 from compilescope.backends.adapters.island import AdapterError
-from compilescope.backends.mini.builder import Untranslatable
-from compilescope.backends.mini.dtypes import BY_TORCH, TO_TORCH
+from compilescope.backends.mini.builder import BY_TORCH, TO_TORCH, Untranslatable
 from compilescope.backends.mini.library import (
     Function,
     Library,
@@ -28,8 +27,7 @@ from compilescope.backends.mini.library import (
     kernel_folder,
     load_library,
 )
-from compilescope.backends.mini.ops.table import OPS
-from compilescope.backends.mini.translation import MiniOutput, Translation, refusal, translate
+from compilescope.backends.mini.translation import OPS, MiniOutput, Translation, refusal, translate
 from compilescope.errors import ToolError
 from compilescope.settings import read_mini_settings
 from compilescope.torchapi.calls.operators import decompositions_for, plain_attention

@@ -1,4 +1,5 @@
-"""Writes a graph in the compiler's text format, and knows the shape and dtype of every value.
+"""Writes a graph in the compiler's text format, and knows the shape and dtype of every value: the
+compiler's four dtypes, and torch's rules of promotion among them.
 
 Operands of pointwise operators must have one shape and one dtype: `expand` and `cast` are written
 out here wherever torch would broadcast or promote by itself.
@@ -8,15 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from compilescope.backends.mini.dtypes import (
-    DType,
-    default_float,
-    is_float,
-    result_type,
-    scalar_dtype,
-)
+import torch
 
 Shape = tuple[int, ...]
 HEADER = "mini 1"
@@ -193,7 +188,7 @@ class GraphBuilder:
 def operand_type(operands: Iterable[Operand]) -> DType:
     operands = list(operands)
     values = [operand for operand in operands if isinstance(operand, MiniValue)]
-    return result_type(
+    return _result_type(
         [value.dtype for value in values if value.rank],
         [value.dtype for value in values if not value.rank],
         [scalar_dtype(operand) for operand in operands if not isinstance(operand, MiniValue)],
@@ -229,3 +224,54 @@ def _written(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(str, value))}]"
     return str(value)
+
+
+DType = Literal["f32", "f64", "i64", "bool"]
+BY_TORCH: dict[torch.dtype, DType] = {
+    torch.float32: "f32",
+    torch.float64: "f64",
+    torch.int64: "i64",
+    torch.bool: "bool",
+}
+TO_TORCH: dict[DType, torch.dtype] = {name: dtype for dtype, name in BY_TORCH.items()}
+_ORDER: tuple[DType, ...] = ("bool", "i64", "f32", "f64")
+
+
+def is_float(dtype: DType) -> bool:
+    return dtype in ("f32", "f64")
+
+
+def default_float() -> DType:
+    """What an integer becomes where a float is needed."""
+    return BY_TORCH.get(torch.get_default_dtype(), "f32")
+
+
+def _promoted(one: DType, other: DType) -> DType:
+    return max(one, other, key=_ORDER.index)
+
+
+def scalar_dtype(value: Any) -> DType:
+    if isinstance(value, bool):
+        return "bool"
+    return "i64" if isinstance(value, int) else default_float()
+
+
+def _result_type(
+    tensors: Iterable[DType], zero_dim: Iterable[DType], scalars: Iterable[DType]
+) -> DType:
+    """As torch.result_type: tensors without dimensions, and numbers, count only where their kind
+    (bool, integer, float) is a higher one than that of what comes before them."""
+    result: DType | None = None
+    for dtypes in (tensors, zero_dim, scalars):
+        lower: DType | None = None
+        for dtype in dtypes:
+            lower = dtype if lower is None else _promoted(lower, dtype)
+        if lower is None:
+            continue
+        if result is None:
+            result = lower
+        elif not is_float(result) and (result == "bool" or is_float(lower)):
+            result = _promoted(result, lower)
+    if result is None:
+        raise ValueError("no operands")
+    return result

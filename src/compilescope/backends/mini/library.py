@@ -61,14 +61,6 @@ class Library:
             raise self._error()
         return Function(self, handle)
 
-    def compile_batch(self, graphs: Sequence[str], options: Mapping[str, str]) -> list[Function]:
-        """Many graphs by one call of the machine's compiler; all or none."""
-        texts = (ctypes.c_char_p * len(graphs))(*(graph.encode() for graph in graphs))
-        handles = (ctypes.c_void_p * len(graphs))()
-        if self._c.mini_compile_batch(texts, len(graphs), _options(options), handles):
-            raise self._error()
-        return [Function(self, handle) for handle in handles if handle is not None]
-
     def _error(self) -> MiniError:
         return MiniError(_text(self._c.mini_error()) or "unknown error")
 
@@ -132,11 +124,6 @@ def _declare(c: ctypes.CDLL) -> None:
         ("mini_passes", text, []),
         ("mini_operators", text, []),
         ("mini_compile", ctypes.c_void_p, [text, text]),
-        (
-            "mini_compile_batch",
-            ctypes.c_int32,
-            [ctypes.POINTER(text), ctypes.c_int32, text, pointers],
-        ),
         ("mini_run", ctypes.c_int32, [ctypes.c_void_p, pointers, pointers]),
         ("mini_free", None, [ctypes.c_void_p]),
         ("mini_info", text, [ctypes.c_void_p]),

@@ -1,7 +1,10 @@
-"""An island of ATen operators, for the sizes and strides it is called with, as the compiler's text.
+"""An island of ATen operators, for the sizes and strides it is called with, as the compiler's text;
+and the table of all operators that can be translated.
 
 Shapes are not read from the graph: the operators' own rules give them again, so that one graph with
 symbolic sizes can be written for any sizes that come.
+
+The adapter declares exactly these as its supported ops, so an operator is added in one place.
 """
 
 from __future__ import annotations
@@ -13,9 +16,14 @@ import torch
 from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 
-from compilescope.backends.mini.builder import GraphBuilder, MiniValue, Untranslatable
-from compilescope.backends.mini.dtypes import BY_TORCH, DType
-from compilescope.backends.mini.ops.table import OPS
+from compilescope.backends.mini.builder import (
+    BY_TORCH,
+    DType,
+    GraphBuilder,
+    MiniValue,
+    Untranslatable,
+)
+from compilescope.backends.mini.ops import creation, lookups, matmul, pointwise, reductions, views
 from compilescope.backends.mini.ops.views import GETITEM
 from compilescope.torchapi.graphs.values import size_hint
 
@@ -189,3 +197,15 @@ def _shown(value: Any) -> str:
     if isinstance(value, MiniValue):
         return f"{value.dtype}{list(value.shape)}"
     return f"({', '.join(map(_shown, value))})" if isinstance(value, tuple) else repr(value)
+
+
+Handler = Callable[..., Any]
+"""Is given the builder and the operator's arguments; returns a Value, or a tuple of them."""
+OPS: dict[str, Handler] = {
+    **pointwise.OPS,
+    **reductions.OPS,
+    **views.OPS,
+    **matmul.OPS,
+    **lookups.OPS,
+    **creation.OPS,
+}

@@ -11,8 +11,7 @@ import click
 
 from compilescope.cli.commands.check.output import EXIT_CODES
 from compilescope.cli.options import dir_option, home_folder, json_option, python_option
-from compilescope.cli.progress import working
-from compilescope.cli.signals import ended_in_order
+from compilescope.cli.progress import ended_in_order, working
 from compilescope.errors import ToolError
 from compilescope.objects import load_object, names_file
 

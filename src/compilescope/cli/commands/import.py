@@ -23,7 +23,7 @@ def COMMAND(file: Path, force: bool, as_json: bool, home: Path | None) -> None:
     """Import the run in FILE. Nothing in it is executed."""
     import msgspec
 
-    from compilescope.sharing.run_import import import_archive
+    from compilescope.sharing.archive import import_archive
 
     with working("import", "unpacking") as work:
         imported = import_archive(file, home_folder(home), force=force, progress=work.percent)

@@ -153,7 +153,7 @@ GROUP = "Diagnose"
 
 _AROUND = 4
 """Lines that are printed around the summary: blanks, and the next step, which may be long."""
-_KEEPER = "compilescope.minify.failure_repros:keep_failure"
+_KEEPER = "compilescope.minify.repros:keep_failure"
 
 
 @click.command(
@@ -286,7 +286,7 @@ def _doubt_roof(reading: Reading) -> None:
 def _write_repros(outcome: ProgramOutcome) -> None:
     """The program has ended: nothing here can disturb it."""
     from compilescope.cli.progress import working
-    from compilescope.minify.failure_repros import write_repros
+    from compilescope.minify.repros import write_repros
 
     with working("run", "writing repro scripts") as work:
         write_repros(outcome.folder, work.show)

@@ -85,8 +85,8 @@ def COMMAND(
     look at the runs (unless --private), and nothing more.
     """
     _check_installed()
+    from compilescope.dashboard.server.app import serve
     from compilescope.dashboard.server.options import BrowserLimits, Options
-    from compilescope.dashboard.server.uvicorn_server import serve
 
     kept = _home(home)
     options = Options(

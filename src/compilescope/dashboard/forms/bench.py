@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from compilescope.dashboard.fields.choices import backends, bench_models
 from compilescope.dashboard.fields.form import Form, Group, Values
 from compilescope.dashboard.fields.kinds import Checks, Field, Flag, OneOf, Real, Whole
-from compilescope.dashboard.fields.paths import Backends, Builds
-from compilescope.dashboard.fields.shared import CONSTRAINTS
+from compilescope.dashboard.fields.shared import CONSTRAINTS, Backends, Builds
 
 
 def _check(values: Values) -> Iterator[tuple[str, str]]:

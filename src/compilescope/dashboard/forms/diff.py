@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from compilescope.dashboard.fields.choices import backends
 from compilescope.dashboard.fields.form import Form, Group, Values
 from compilescope.dashboard.fields.kinds import Field, Flag, Real, Text, Whole
-from compilescope.dashboard.fields.paths import Backends, Build
+from compilescope.dashboard.fields.shared import Backends, Build
 
 
 def _check(values: Values) -> Iterator[tuple[str, str]]:

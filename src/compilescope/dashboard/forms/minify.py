@@ -14,8 +14,7 @@ from compilescope.dashboard.fields.kinds import (
     Real,
     Whole,
 )
-from compilescope.dashboard.fields.paths import Backends, DeviceName, OutFile
-from compilescope.dashboard.fields.shared import ARGUMENTS, SCRIPT
+from compilescope.dashboard.fields.shared import ARGUMENTS, SCRIPT, Backends, DeviceName, OutFile
 
 
 def _check(values: Values) -> Iterator[tuple[str, str]]:

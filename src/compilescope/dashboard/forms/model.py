@@ -5,8 +5,7 @@ import re
 from compilescope.dashboard.fields.choices import backends, families
 from compilescope.dashboard.fields.form import Form, Group
 from compilescope.dashboard.fields.kinds import Field, Real, Text, Whole
-from compilescope.dashboard.fields.paths import Backends
-from compilescope.dashboard.fields.shared import CONSTRAINTS
+from compilescope.dashboard.fields.shared import CONSTRAINTS, Backends
 
 _FAMILY = Text(
     re.compile(r"[A-Za-z0-9][\w.-]*"), "This is not the name of a model family.", families, True

@@ -6,12 +6,12 @@ from dataclasses import replace
 from compilescope.dashboard.fields.choices import devices
 from compilescope.dashboard.fields.form import Form, Group, Values
 from compilescope.dashboard.fields.kinds import Checks, Field, OneOf
-from compilescope.dashboard.fields.paths import DeviceName
 from compilescope.dashboard.fields.shared import (
     ARGUMENTS,
     COMPILED,
     RUN,
     SCRIPT,
+    DeviceName,
     check_compiled,
     check_program,
 )

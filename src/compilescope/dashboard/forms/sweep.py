@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from compilescope.dashboard.fields.choices import backends
 from compilescope.dashboard.fields.form import Form, Group, Values
 from compilescope.dashboard.fields.kinds import Field, Flag, OneOf, Real, Text, Whole
-from compilescope.dashboard.fields.paths import Backends, RunId, SweepSource
+from compilescope.dashboard.fields.shared import Backends, RunId, SweepSource
 
 _PATTERN = Text(
     re.compile(r"[\w*?\[][\w*?\[\].,!-]*"),

@@ -27,12 +27,12 @@ from compilescope.dashboard.jobs.job import (
     UPLOAD,
     JobEnd,
     JobRequest,
+    OutputLog,
     Started,
     StopOrder,
     read_record,
     write_record,
 )
-from compilescope.dashboard.jobs.output import OutputLog
 from compilescope.errors import ToolError
 from compilescope.processes.child import Stopping, run_process
 from compilescope.processes.guard import adopt_orphans, end_children

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from compilescope.dashboard.jobs.job import CommandJob
-from compilescope.dashboard.jobs.output import (
+from compilescope.dashboard.jobs.job import (
+    CommandJob,
     output_end,
     plain_text,
     read_output,

@@ -9,8 +9,7 @@ from starlette.responses import Response
 
 from compilescope.dashboard.drawings import draw_benchmarks
 from compilescope.dashboard.runs.rows import newest
-from compilescope.dashboard.server.page import Address, DashboardPage
-from compilescope.dashboard.server.page_frame import show
+from compilescope.dashboard.server.page import Address, DashboardPage, show
 from compilescope.dashboard.server.state import dashboard_of
 from compilescope.errors import ToolError
 

@@ -10,8 +10,7 @@ from starlette.responses import Response
 
 from compilescope.dashboard.addresses import compare_address, run_address
 from compilescope.dashboard.drawings import draw_comparison, find_chosen, newest_pairs
-from compilescope.dashboard.server.page import Address, DashboardPage
-from compilescope.dashboard.server.page_frame import show
+from compilescope.dashboard.server.page import Address, DashboardPage, show
 from compilescope.dashboard.server.state import dashboard_of
 from compilescope.report.render.spans import moment
 

@@ -10,8 +10,7 @@ from starlette.responses import Response
 
 from compilescope.dashboard.drawings import Named, draw_device, draw_devices
 from compilescope.dashboard.runs.rows import NewestRuns, RunRow, newest
-from compilescope.dashboard.server.page import Address, DashboardPage
-from compilescope.dashboard.server.page_frame import show
+from compilescope.dashboard.server.page import Address, DashboardPage, show
 from compilescope.dashboard.server.state import dashboard_of
 from compilescope.errors import ToolError
 

@@ -15,17 +15,16 @@ from starlette.responses import RedirectResponse, Response
 from compilescope.dashboard.addresses import MissingPage, fix_address, run_address
 from compilescope.dashboard.runs.fix_runs import FixRun
 from compilescope.dashboard.runs.rows import RunRow
-from compilescope.dashboard.server.page import Address, DashboardPage, read_fields
-from compilescope.dashboard.server.page_frame import show
+from compilescope.dashboard.server.page import Address, DashboardPage, read_fields, show
 from compilescope.dashboard.server.state import Dashboard, dashboard_of
 from compilescope.errors import ToolError
-from compilescope.repair.delivery.repository import standing_of
 from compilescope.repair.delivery.stored_fix import (
     BY_HAND,
     apply_stored,
     check_origin,
     check_stored,
     file_states,
+    standing_of,
 )
 from compilescope.report.blocks import Block, Span, Table, Words, words
 from compilescope.report.render.html import draw

@@ -14,8 +14,8 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from compilescope.dashboard.addresses import MissingPage
 from compilescope.dashboard.fields.form import all_forms
-from compilescope.dashboard.jobs.job import CommandJob
-from compilescope.dashboard.jobs.output import (
+from compilescope.dashboard.jobs.job import (
+    CommandJob,
     output_end,
     plain_text,
     read_output,
@@ -23,8 +23,7 @@ from compilescope.dashboard.jobs.output import (
     whole_output,
 )
 from compilescope.dashboard.jobs.words import job_state, jobs_table, shown_output
-from compilescope.dashboard.server.page import Address, DashboardPage
-from compilescope.dashboard.server.page_frame import show
+from compilescope.dashboard.server.page import Address, DashboardPage, show
 from compilescope.dashboard.server.state import Dashboard, dashboard_of
 from compilescope.dashboard.server.streams import Update, resume_offset, stream
 from compilescope.errors import ToolError

@@ -17,8 +17,7 @@ from starlette.responses import RedirectResponse, Response
 from compilescope.dashboard.jobs.words import shown_output
 from compilescope.dashboard.live.live_entries import KINDS
 from compilescope.dashboard.live.tail import LiveTotals
-from compilescope.dashboard.server.page import Address, DashboardPage
-from compilescope.dashboard.server.page_frame import show
+from compilescope.dashboard.server.page import Address, DashboardPage, show
 from compilescope.dashboard.server.state import dashboard_of
 from compilescope.dashboard.server.streams import resume_id, stream
 from compilescope.errors import ToolError

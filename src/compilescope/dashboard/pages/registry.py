@@ -13,8 +13,7 @@ from starlette.responses import RedirectResponse, Response
 
 from compilescope.dashboard.addresses import MissingPage
 from compilescope.dashboard.graph_breaks import RegistryQuery, find
-from compilescope.dashboard.server.page import Address, DashboardPage, read_fields
-from compilescope.dashboard.server.page_frame import show
+from compilescope.dashboard.server.page import Address, DashboardPage, read_fields, show
 from compilescope.dashboard.server.state import Dashboard, dashboard_of
 from compilescope.errors import ToolError
 from compilescope.registry.notes import (

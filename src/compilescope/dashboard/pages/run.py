@@ -26,8 +26,7 @@ from compilescope.dashboard.addresses import (
 from compilescope.dashboard.drawings import draw_run, report_file
 from compilescope.dashboard.pages.live import is_shown_live, show_live
 from compilescope.dashboard.runs.rows import RunRow
-from compilescope.dashboard.server.page import Address, DashboardPage
-from compilescope.dashboard.server.page_frame import show
+from compilescope.dashboard.server.page import Address, DashboardPage, show
 from compilescope.dashboard.server.state import Dashboard, dashboard_of
 from compilescope.model.header import read_header
 from compilescope.model.provenance import is_recorded_here

@@ -12,8 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from compilescope.dashboard.addresses import compare_address, run_address
 from compilescope.dashboard.runs import run_list
 from compilescope.dashboard.runs.run_list import RunQuery
-from compilescope.dashboard.server.page import Address, DashboardPage
-from compilescope.dashboard.server.page_frame import show
+from compilescope.dashboard.server.page import Address, DashboardPage, show
 from compilescope.dashboard.server.state import Dashboard, dashboard_of
 from compilescope.errors import ToolError
 from compilescope.model.labels import LONGEST_NOTE, make_labels, split_tags, write_labels

@@ -15,8 +15,7 @@ from compilescope.dashboard.addresses import MissingPage
 from compilescope.dashboard.fields.form import FilledForm, Form, all_forms, fill
 from compilescope.dashboard.fields.kinds import FormPlace
 from compilescope.dashboard.jobs.service import TooManyJobs
-from compilescope.dashboard.server.page import Address, DashboardPage
-from compilescope.dashboard.server.page_frame import show
+from compilescope.dashboard.server.page import Address, DashboardPage, show
 from compilescope.dashboard.server.state import Dashboard, dashboard_of
 from compilescope.errors import ToolError
 

@@ -10,8 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from compilescope.dashboard.addresses import jobs_address, run_address
 from compilescope.dashboard.drawings import draw_job, draw_jobs, draw_sweeps
 from compilescope.dashboard.runs.rows import newest
-from compilescope.dashboard.server.page import Address, DashboardPage
-from compilescope.dashboard.server.page_frame import show
+from compilescope.dashboard.server.page import Address, DashboardPage, show
 from compilescope.dashboard.server.state import dashboard_of
 from compilescope.errors import ToolError
 from compilescope.report.sweeps import job_url

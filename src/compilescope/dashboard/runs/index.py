@@ -16,10 +16,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from compilescope.dashboard.runs.cache import Cache
 from compilescope.dashboard.runs.entry import RunEntry, look, stamp_of
 from compilescope.dashboard.runs.reader import KnownRun
-from compilescope.dashboard.runs.reader_client import LONGEST_S, FailedRead, ReadingThread
+from compilescope.dashboard.runs.reader_client import LONGEST_S, Cache, FailedRead, ReadingThread
 from compilescope.dashboard.runs.rows import RunRow, make_row
 from compilescope.model.header import RunHeader
 from compilescope.model.home import is_run_name

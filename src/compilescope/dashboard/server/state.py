@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from compilescope.dashboard.addresses import MissingPage
 from compilescope.dashboard.drawing_workers import DrawingWorkers
-from compilescope.dashboard.fields.folders import Folders
+from compilescope.dashboard.fields.kinds import Folders
 from compilescope.dashboard.graph_breaks import GraphBreaks
 from compilescope.dashboard.jobs.service import Jobs
 from compilescope.dashboard.live.live_runs import LiveRuns

@@ -1,6 +1,6 @@
 """Benchmarks: the model on a backend and in eager mode, with intervals."""
 
-from compilescope.demo.step import Command, TourStep
+from compilescope.demo.tour import Command, TourStep
 
 STEP = TourStep(
     id="bench",

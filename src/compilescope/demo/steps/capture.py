@@ -1,6 +1,6 @@
 """Capture: what torch.compile did with a program."""
 
-from compilescope.demo.step import Command, TourStep
+from compilescope.demo.tour import Command, TourStep
 
 STEP = TourStep(
     id="capture",

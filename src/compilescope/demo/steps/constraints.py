@@ -1,6 +1,6 @@
 """Constraints: the graphs checked against a device."""
 
-from compilescope.demo.step import Command, TourStep
+from compilescope.demo.tour import Command, TourStep
 
 STEP = TourStep(
     id="constraints",

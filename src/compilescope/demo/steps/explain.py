@@ -1,6 +1,6 @@
 """Explain: why each cause happens."""
 
-from compilescope.demo.step import Command, TourStep
+from compilescope.demo.tour import Command, TourStep
 
 STEP = TourStep(
     id="explain",

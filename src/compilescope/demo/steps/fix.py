@@ -1,6 +1,6 @@
 """Fix: patches that were tried."""
 
-from compilescope.demo.step import Command, TourStep
+from compilescope.demo.tour import Command, TourStep
 
 STEP = TourStep(
     id="fix",

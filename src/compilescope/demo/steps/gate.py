@@ -1,6 +1,6 @@
 """Gate: limits for CI, before and after the fixes."""
 
-from compilescope.demo.step import Command, TourStep
+from compilescope.demo.tour import Command, TourStep
 
 STEP = TourStep(
     id="gate",

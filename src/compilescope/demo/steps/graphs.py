@@ -1,6 +1,6 @@
 """Graphs: FX and AOT capture from Python."""
 
-from compilescope.demo.step import Command, TourStep
+from compilescope.demo.tour import Command, TourStep
 
 STEP = TourStep(
     id="graphs",

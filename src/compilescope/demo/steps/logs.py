@@ -1,6 +1,6 @@
 """Logs: a trace that PyTorch wrote, read back."""
 
-from compilescope.demo.step import Command, TourStep
+from compilescope.demo.tour import Command, TourStep
 
 STEP = TourStep(
     id="logs",

@@ -1,6 +1,6 @@
 """Minify: the smallest script that shows the bug."""
 
-from compilescope.demo.step import Command, TourStep
+from compilescope.demo.tour import Command, TourStep
 
 STEP = TourStep(
     id="minify",

@@ -1,6 +1,6 @@
 """Numbers: KernelDiff on a backend with a planted bug, and its heatmap."""
 
-from compilescope.demo.step import Command, TourStep
+from compilescope.demo.tour import Command, TourStep
 
 STEP = TourStep(
     id="numbers",

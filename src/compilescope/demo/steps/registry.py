@@ -1,6 +1,6 @@
 """Registry: PyTorch's own table of graph breaks."""
 
-from compilescope.demo.step import Command, TourStep
+from compilescope.demo.tour import Command, TourStep
 
 STEP = TourStep(
     id="registry",

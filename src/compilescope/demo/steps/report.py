@@ -1,6 +1,6 @@
 """Report: everything in one page."""
 
-from compilescope.demo.step import Command, TourStep
+from compilescope.demo.tour import Command, TourStep
 
 STEP = TourStep(
     id="report",

@@ -14,7 +14,12 @@ from typing import Any, Protocol, runtime_checkable
 
 from torch.fx import GraphModule
 
-from compilescope.diff.localize.graph_parts.anatomy import examine
+from compilescope.diff.localize.graph_parts.anatomy import (
+    GraphRecord,
+    RecordedCall,
+    copy_module,
+    examine,
+)
 from compilescope.diff.localize.graph_parts.part_runs import (
     PartCall,
     Reference,
@@ -22,11 +27,9 @@ from compilescope.diff.localize.graph_parts.part_runs import (
     run_part,
 )
 from compilescope.diff.localize.graph_parts.parts import GraphPart
-from compilescope.diff.localize.graph_parts.recorder import GraphRecord, RecordedCall, copy_module
-from compilescope.diff.localize.probes import PartProber, Probe
+from compilescope.diff.localize.probes import PartProber, Probe, compare
 from compilescope.diff.localize.records import GuiltyOperation
 from compilescope.diff.localize.search import Suspect
-from compilescope.diff.localize.verdicts import compare
 from compilescope.diff.runs.modes import CallModes
 from compilescope.tensors.copies import copied_values
 from compilescope.tensors.tolerances import ComparisonConfig

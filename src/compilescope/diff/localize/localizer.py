@@ -12,10 +12,10 @@ import torch
 from torch.fx import GraphModule
 
 from compilescope.diff.localize.attribution import RIGHT_ALONE, Attribution
-from compilescope.diff.localize.graph_parts.anatomy import examine
-from compilescope.diff.localize.graph_parts.recorder import (
+from compilescope.diff.localize.graph_parts.anatomy import (
     GraphRecord,
     GraphRecorder,
+    examine,
     graph_of_module,
 )
 from compilescope.diff.localize.names import Namer
@@ -31,13 +31,13 @@ from compilescope.tensors.copies import CopiedArguments
 from compilescope.tensors.tolerances import ComparisonConfig
 from compilescope.torchapi.compilation.settings import everything_compiled
 from compilescope.torchapi.trials.backends import (
+    Compile,
     CountedBackend,
     compiled_alone,
     eager_random_numbers,
     find_backend,
     uncompiled,
 )
-from compilescope.torchapi.trials.compiles import Compile
 
 _MOST_GUILTY = 8
 """The search may compile as often as so many wrong operations would take; then it says so. Chosen;

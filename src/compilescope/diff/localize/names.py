@@ -8,11 +8,10 @@ from typing import Any
 
 from torch.fx import Node
 
-from compilescope.diff.localize.probes import PartProber, Probe
+from compilescope.diff.localize.probes import PartProber, Probe, WrongResult
 from compilescope.diff.localize.records import GuiltyOperation, NodePlace, ValueRange, range_of
 from compilescope.diff.localize.search import Hunt, Suspect
-from compilescope.diff.localize.verdicts import WrongResult
-from compilescope.tensors.distances import relative_error
+from compilescope.tensors.tolerances import relative_error
 from compilescope.torchapi.graphs.fx import portable
 
 

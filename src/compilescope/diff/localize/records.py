@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import torch
 
-from compilescope.tensors.distances import is_dense
-from compilescope.torchapi.trials.survey import from_here
+from compilescope.tensors.tolerances import is_dense
+from compilescope.torchapi.trials.reruns import from_here
 
 Stage = Literal["forward", "backward"]
 

@@ -17,9 +17,8 @@ from torch.fx import Node
 
 from compilescope.diff.localize.graph_parts.anatomy import Anatomy
 from compilescope.diff.localize.graph_parts.part_runs import draws_as_eager
-from compilescope.diff.localize.probes import PartProber, Probe
+from compilescope.diff.localize.probes import PartProber, Probe, WrongResult
 from compilescope.diff.localize.records import Stage
-from compilescope.diff.localize.verdicts import WrongResult
 
 
 def between(computing: Sequence[Node]) -> list[Node]:

@@ -24,8 +24,8 @@ import torch
 
 from compilescope.model.stack import origin_of
 from compilescope.tensors.copies import copied_tensors, not_copied, storage_key
-from compilescope.tensors.distances import is_same
 from compilescope.tensors.structure import MISSING
+from compilescope.tensors.tolerances import is_same
 from compilescope.torchapi.trials.reruns import wide_dtype
 
 _MOST = 300_000

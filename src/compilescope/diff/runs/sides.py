@@ -17,17 +17,22 @@ import torch
 
 from compilescope.diff.runs.trial import TrialOutcome, TrialPlan, run
 from compilescope.errors import ToolError
-from compilescope.tensors.distances import relative_distance
+from compilescope.tensors.tolerances import relative_distance
 from compilescope.torchapi.trials.backends import (
+    Compile,
     CountedBackend,
     compiled_alone,
     eager_random_numbers,
     nothing_compiled,
     root_error,
 )
-from compilescope.torchapi.trials.compiles import Compile
-from compilescope.torchapi.trials.reruns import NotReplayable, Widening, wide_dtype
-from compilescope.torchapi.trials.survey import Saturation, Survey
+from compilescope.torchapi.trials.reruns import (
+    NotReplayable,
+    Saturation,
+    Survey,
+    Widening,
+    wide_dtype,
+)
 
 EAGER = "eager"
 _READ_CLOSELY = 1e-3

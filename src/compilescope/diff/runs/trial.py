@@ -1,5 +1,5 @@
-"""One run of one side: from the same state, the same arguments and the same random numbers,
-with its backward pass and its optimizer's step.
+"""One run of one side: from the same state, the same arguments and the same random numbers, with
+its backward pass and its optimizer's step.
 
 All that a caller could see of it is kept: outputs, what was written into arguments, weights and
 buffers, gradients, the weights after an optimizer's step. And which random numbers are next.
@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import os
 import time
+import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -19,9 +22,13 @@ import torch
 from compilescope.diff.runs.model_state import State
 from compilescope.diff.runs.modes import Randomness, reseed, same_world
 from compilescope.errors import ToolError
+from compilescope.model.fingerprint import fingerprint
+from compilescope.model.stack import Frame, origin_of
 from compilescope.tensors.copies import CopiedArguments, Dtypes, is_plain, same_dtype
-from compilescope.tensors.distances import is_same, is_same_value
 from compilescope.tensors.structure import argument_leaves, flatten, take_apart, tensors_of
+from compilescope.tensors.tolerances import is_same, is_same_value
+from compilescope.torchapi.trials.backends import root_error
+from compilescope.torchapi.trials.reruns import from_here
 
 _Optimizers = Callable[[list[torch.Tensor]], torch.optim.Optimizer]
 _LR = 0.01
@@ -327,3 +334,40 @@ def _differs(now: Any, before: Any) -> bool:
         same = now if now.dtype is before.dtype or now.is_quantized else now.to(before.dtype)
         return not is_same(same.detach(), before.detach())
     return not is_same_value(now, before, unclear=True)
+
+
+_LONGEST = 300
+"""Letters. Chosen: one sentence of an error; some carry a compiler's whole log."""
+
+
+def describe_failure(error: BaseException, *, marked: bool = True) -> str:
+    """`marked`: with its fingerprint."""
+    inner = root_error(error)
+    if isinstance(inner, ToolError):
+        return inner.message
+    said = " ".join(str(inner).split())
+    said = said if len(said) <= _LONGEST else said[:_LONGEST] + "..."
+    kind = type(inner).__name__
+    frame = _raising_frame(inner)
+    place = (
+        f" ({from_here(frame.file)}:{frame.line} in {frame.function})" if frame is not None else ""
+    )
+    mark = f" [{_failure_fingerprint(error)}]" if marked else ""
+    return f"{kind}: {said}{place}{mark}" if said else f"{kind}{place}{mark}"
+
+
+def _failure_fingerprint(error: BaseException) -> str:
+    """The same for the same failure, whatever the machine and the line number."""
+    inner = root_error(error)
+    return fingerprint(f"raised-{type(inner).__name__}", _raising_frame(inner), os.getcwd())
+
+
+def _raising_frame(error: BaseException) -> Frame | None:
+    """The innermost line that is not torch's, nor ours if there is another."""
+    frames = [
+        Frame(f.filename, f.lineno or 0, f.name, source=f.line or "", origin=origin_of(f.filename))
+        for f in traceback.extract_tb(error.__traceback__)
+    ]
+    ours = os.path.join(str(Path(os.path.abspath(__file__)).parents[2]), "")
+    theirs = [f for f in frames if f.origin in ("user", "library") and not f.file.startswith(ours)]
+    return theirs[-1] if theirs else None

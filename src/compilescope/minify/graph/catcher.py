@@ -20,12 +20,14 @@ from compilescope.minify.graph.record import (
     FAILED,
     SKIPPED,
     STARTED,
+    BackendSource,
     FailingGraph,
+    Setting,
+    Shown,
     read_record,
     write_record,
 )
 from compilescope.minify.script.embedded.failures import fingerprint
-from compilescope.minify.script.spec import BackendSource, Setting, Shown
 from compilescope.torchapi.compilation.current import (
     changed_settings,
     current_compile_id,
@@ -33,10 +35,18 @@ from compilescope.torchapi.compilation.current import (
     is_restart,
 )
 from compilescope.torchapi.compilation.refusals import BackendRefusal
-from compilescope.torchapi.repros.backends import UsedBackend, backend_definitions, used_backend
-from compilescope.torchapi.repros.constants import Unwritable
-from compilescope.torchapi.repros.graph_writer import write_graph
-from compilescope.torchapi.repros.handover import BackendCall, call_of, watched_backends
+from compilescope.torchapi.repros.definitions import (
+    Unwritable,
+    UsedBackend,
+    backend_definitions,
+    used_backend,
+)
+from compilescope.torchapi.repros.graph_writer import (
+    BackendCall,
+    call_of,
+    watched_backends,
+    write_graph,
+)
 
 _MOST_GRAPHS = 200
 """Chosen: each is written with its numbers, and one is looked for."""

@@ -19,9 +19,8 @@ from compilescope.minify.engine import (
     ReductionProgress,
     reduce,
 )
-from compilescope.minify.graph.candidate import GraphCandidate
+from compilescope.minify.graph.candidate import GraphCandidate, outputs_of, readable, with_outputs
 from compilescope.minify.graph.record import RECORD, FailingGraph, read_record
-from compilescope.minify.graph.surgery import outputs_of, readable, with_outputs
 from compilescope.minify.graph.tasks import EAGER_RAN, EXPORT, TRY
 from compilescope.minify.sandbox import Sandbox
 from compilescope.minify.script.graph_script import script_text

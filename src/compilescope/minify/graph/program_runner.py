@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from compilescope.minify.script.spec import BackendSource
+from compilescope.minify.graph.record import BackendSource
 
 
 class CatchOptions(msgspec.Struct):
@@ -39,8 +39,8 @@ def main(words: list[str]) -> None:
 
 def _catcher(options: CatchOptions):  # type: ignore[no-untyped-def]
     from compilescope.minify.graph.catcher import Catcher, source_of
-    from compilescope.minify.violations.catcher import ViolationCatcher
-    from compilescope.torchapi.repros.backends import used_backend
+    from compilescope.minify.violations.repros import ViolationCatcher
+    from compilescope.torchapi.repros.definitions import used_backend
 
     folder = Path(options.folder)
     if options.predicate == "violation":

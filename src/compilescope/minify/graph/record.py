@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from compilescope.errors import ToolError
-from compilescope.minify.script.spec import Setting, Shown
 from compilescope.model.written_graph import WrittenGraph
 
 RECORD, VALUES = "record.json", "values.safetensors"
@@ -66,3 +65,50 @@ def read_record(folder: Path) -> FailingGraph:
         return msgspec.json.decode((folder / RECORD).read_bytes(), type=FailingGraph)
     except (OSError, msgspec.MsgspecError):
         raise ToolError(f"{folder} contains no readable graph.") from None
+
+
+Kind = Literal["violation", "failure", "signal", "difference"]
+
+
+class BackendSource(msgspec.Struct, frozen=True):
+    """A backend as source."""
+
+    expression: str
+    """What is given to torch.compile: `'inductor'`, `my_backend`."""
+    name: str = ""
+    """For people."""
+    imports: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    """Where Python finds what is imported."""
+    definitions: tuple[str, ...] = ()
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """How the graph is compiled and run."""
+
+    backend: BackendSource
+    options: tuple[str, ...] = ()
+    """More arguments of torch.compile, as source."""
+    contexts: tuple[str, ...] = ()
+    """Context managers around the call."""
+    settings: tuple[str, ...] = ()
+    """Lines that set what the program had set in torch's configuration."""
+    backward: bool = False
+    """Gradients are computed too."""
+    model: str = ""
+    """Which the graph is of."""
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """What is wrong, by which it is known again."""
+
+    kind: Kind
+    expected: Any
+    """`violation`: the facts. `failure`: class, words, place. `signal`: its number.
+    `difference`: what kind of."""
+    title: str
+    """One sentence."""
+    lines: tuple[str, ...] = ()
+    """More of it, for the script's docstring."""
+    also: tuple[Any, ...] = ()
+    """`violation`: facts that may show up beside the expected ones."""

@@ -26,11 +26,11 @@ from compilescope.minify.graph.record import (
     STARTED,
     UNCHECKED,
     FailingGraph,
+    Shown,
     read_record,
 )
 from compilescope.minify.graph.tasks import EAGER_RAN, IDENTIFY
 from compilescope.minify.sandbox import Sandbox
-from compilescope.minify.script.spec import Shown
 from compilescope.model.written_graph import WrittenGraph
 from compilescope.processes.child import run_within
 from compilescope.processes.deadline import Deadline, OutOfTime

@@ -16,11 +16,10 @@ from typing import Any
 
 import msgspec
 
-from compilescope.minify.graph.record import RECORD, VALUES, FailingGraph
-from compilescope.minify.graph.surgery import with_outputs
+from compilescope.minify.graph.candidate import with_outputs
+from compilescope.minify.graph.record import RECORD, VALUES, FailingGraph, Setting, Shown
 from compilescope.minify.judgements import Outcome
 from compilescope.minify.script.graph_script import script_text
-from compilescope.minify.script.spec import Setting, Shown
 from compilescope.model.written_graph import names_used
 
 TRY = f"{__name__}:run_trial"

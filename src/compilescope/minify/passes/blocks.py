@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from compilescope.minify.engine import Pass
-from compilescope.minify.graph.candidate import GraphCandidate
-from compilescope.minify.graph.surgery import bypassed, kinds, same_kind
+from compilescope.minify.graph.candidate import GraphCandidate, bypassed, kinds, same_kind
 from compilescope.model.written_graph import WrittenGraph
 
 _LEAST = 3

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from compilescope.minify.engine import Pass
-from compilescope.minify.graph.candidate import GraphCandidate
-from compilescope.minify.graph.surgery import (
+from compilescope.minify.graph.candidate import (
+    GraphCandidate,
     bypassed,
     kinds,
     same_kind,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from compilescope.minify.engine import Pass
-from compilescope.minify.graph.candidate import GraphCandidate
-from compilescope.minify.graph.surgery import has_effect, without_dead_code
+from compilescope.minify.graph.candidate import GraphCandidate, has_effect, without_dead_code
 
 
 def _propose(present: GraphCandidate) -> Generator[GraphCandidate, bool, None]:

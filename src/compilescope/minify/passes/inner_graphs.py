@@ -10,8 +10,7 @@ from collections.abc import Generator, Sequence
 from msgspec.structs import replace
 
 from compilescope.minify.engine import Pass
-from compilescope.minify.graph.candidate import GraphCandidate
-from compilescope.minify.graph.surgery import cleaned, outputs_of
+from compilescope.minify.graph.candidate import GraphCandidate, cleaned, outputs_of
 from compilescope.model.written_graph import (
     Arg,
     Items,

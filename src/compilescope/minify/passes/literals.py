@@ -7,8 +7,7 @@ from collections.abc import Generator
 from msgspec.structs import replace
 
 from compilescope.minify.engine import Pass
-from compilescope.minify.graph.candidate import GraphCandidate
-from compilescope.minify.graph.surgery import cleaned, substituted
+from compilescope.minify.graph.candidate import GraphCandidate, cleaned, substituted
 from compilescope.model.written_graph import Arg, WrittenGraph
 
 

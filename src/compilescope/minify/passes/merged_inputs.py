@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from compilescope.minify.engine import Pass
-from compilescope.minify.graph.candidate import GraphCandidate
-from compilescope.minify.graph.surgery import cleaned, same_kind, substituted
+from compilescope.minify.graph.candidate import GraphCandidate, cleaned, same_kind, substituted
 from compilescope.model.written_graph import Ref, WrittenGraph
 
 

@@ -6,8 +6,7 @@ from collections.abc import Generator
 
 from compilescope.minify.deletion import delete_runs
 from compilescope.minify.engine import Pass
-from compilescope.minify.graph.candidate import GraphCandidate
-from compilescope.minify.graph.surgery import without_ops
+from compilescope.minify.graph.candidate import GraphCandidate, without_ops
 
 
 def _propose(present: GraphCandidate) -> Generator[GraphCandidate, bool, None]:

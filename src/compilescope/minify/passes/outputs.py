@@ -6,8 +6,8 @@ from collections.abc import Generator
 
 from compilescope.minify.deletion import delete_runs
 from compilescope.minify.engine import Pass
-from compilescope.minify.graph.candidate import GraphCandidate
-from compilescope.minify.graph.surgery import (
+from compilescope.minify.graph.candidate import (
+    GraphCandidate,
     has_effect,
     outputs_of,
     with_outputs,

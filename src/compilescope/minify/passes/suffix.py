@@ -7,8 +7,13 @@ from collections.abc import Generator
 from msgspec.structs import replace
 
 from compilescope.minify.engine import Pass
-from compilescope.minify.graph.candidate import GraphCandidate
-from compilescope.minify.graph.surgery import cleaned, leaves, outputs_of, with_outputs
+from compilescope.minify.graph.candidate import (
+    GraphCandidate,
+    cleaned,
+    leaves,
+    outputs_of,
+    with_outputs,
+)
 from compilescope.model.written_graph import WrittenGraph
 
 

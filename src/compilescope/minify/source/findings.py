@@ -1,23 +1,37 @@
-"""Breaks, recompiles and crashes, reduced to what stays the same while the program shrinks.
+"""Breaks, recompiles and crashes, reduced to what stays the same while the program shrinks; which
+of them is minified; and the messages about them between the minifier and the process that tries
+a program. Needs no torch.
 
 Two with the same fingerprint are the same problem, wherever it now stands in the source.
+
+Kept are the class of the exception, and of its innermost cause the class, the words without sizes
+and the function of torch that raised it; or the signal. Lines and functions of the program are not.
 """
 
 from __future__ import annotations
 
 import ast
+import os
 import re
+import signal
+import traceback
+from dataclasses import dataclass
 from typing import Any, Literal
 
+import msgspec
+
 from compilescope.analysis.digest import Digest
+from compilescope.errors import ToolError
 from compilescope.findings.breaks import BreakFinding
 from compilescope.findings.failures import FailureFinding
 from compilescope.findings.finding import Finding, is_own
 from compilescope.findings.recompiles import RecompileFinding
+from compilescope.minify.script.embedded.crashes import crash_sign, innermost
 from compilescope.model.bodies import Recompile
 from compilescope.model.body import FindingKind, Level
 from compilescope.model.fingerprint import fingerprint, normalised, relative_file
 from compilescope.model.run import Run
+from compilescope.model.stack import origin_of
 from compilescope.source.spots import Place, Sources, SourceSpot
 
 Predicate = Literal["break", "recompile", "crash"]
@@ -215,3 +229,206 @@ def _call(spot: SourceSpot) -> str:
     if isinstance(function, ast.Attribute):
         return function.attr
     return function.id if isinstance(function, ast.Name) else ""
+
+
+_SIGNALS = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL")
+_LONGEST = 200
+"""Letters by which two crashes are the same. Chosen: the first line of an error, without a long
+tail that changes from run to run."""
+_COMPILER = ("torch._dynamo.", "torch._inductor.", "torch._functorch.", "torch.fx.")
+
+
+def crash_of(error: BaseException, digest: Digest) -> SourceFinding | None:
+    """The exception that ended the program; None where leaving was its own wish."""
+    if not isinstance(error, Exception):
+        return None
+    outer, inner, words, where = crash_sign(error)  # type: ignore[no-untyped-call]
+    file, line, function, source = _place(error, digest)
+    said = f"{inner}: {words}" if words else inner
+    real = (str(innermost(error)).strip().splitlines() or [""])[0][:_LONGEST]  # type: ignore[no-untyped-call]
+    title = f"{inner}: {real}" if real else inner
+    return source_finding(
+        "failure",
+        what=outer,
+        reason=said,
+        subject=_phase(error),
+        installed=where,
+        file=file,
+        line=line,
+        function=function,
+        source=source,
+        title=title if inner == outer else f"{outer}, caused by {title}",
+        error=outer,
+    )
+
+
+def crash_key(crash: SourceFinding) -> tuple[str, str, str, str]:
+    """As `crash_sign` has it."""
+    inner, _, words = crash.reason.partition(": ")
+    return crash.what, inner, words, crash.installed
+
+
+def died(number: int) -> SourceFinding | None:
+    """A process that a signal ended; None for a signal that is no crash."""
+    names = {getattr(signal, name): name for name in _SIGNALS if hasattr(signal, name)}
+    if number not in names:
+        return None
+    name = names[number]
+    return source_finding(
+        "failure",
+        what=name,
+        reason=str(int(number)),
+        subject="signal",
+        file="",
+        line=0,
+        function="",
+        source="",
+        title=f"the process is killed by {name}",
+        error=name,
+    )
+
+
+def is_of_compiler(crash: SourceFinding) -> bool:
+    """Can it come from compilation alone? Else a run without any must show that."""
+    return crash.subject in ("trace", "backend")
+
+
+def how_known(crash: SourceFinding) -> str:
+    """By what a smaller program is known to crash in the same way."""
+    if crash.subject == "signal":
+        return f"the same signal ({crash.what}), and no signal without torch.compile"
+    cause = crash.reason.rstrip(".")
+    words = f"the same exception ({crash.what}) with the same root cause ({cause}"
+    words += f", raised by {crash.installed})" if crash.installed else ")"
+    return words if is_of_compiler(crash) else f"{words}, and no exception without torch.compile"
+
+
+def _phase(error: Exception) -> str:
+    """`trace` and `backend` are the compiler's own errors; `run` is any other."""
+    if "BackendCompilerFailed" in (each.__name__ for each in type(error).__mro__):
+        return "backend"
+    return "trace" if type(error).__module__.startswith(_COMPILER) else "run"
+
+
+def _place(error: Exception, digest: Digest) -> tuple[str, int, str, str]:
+    """The line at which compilation failed; else the last line of the program's own."""
+    own = [failure for failure in digest.failures if failure.error == type(error).__name__]
+    if own:
+        failure: FailureFinding = own[-1]
+        return failure.file, failure.line, failure.function, failure.source.strip()
+    frames = traceback.extract_tb(error.__traceback__)
+    for frame in reversed(frames):
+        if origin_of(frame.filename) == "user" and "compilescope" not in frame.filename:
+            return frame.filename, frame.lineno or 0, frame.name, (frame.line or "").strip()
+    return "", 0, "", ""
+
+
+_SITE = re.compile(r"^(?P<file>.+):(?P<line>\d+)$")
+
+
+@dataclass(frozen=True)
+class SitePlace:
+    """`file.py:12` of the command line."""
+
+    file: str
+    line: int
+
+    def has(self, cause: SourceFinding) -> bool:
+        if cause.line != self.line:
+            return False
+        mine, theirs = os.path.normpath(self.file), os.path.normpath(cause.file)
+        return theirs == mine or theirs.endswith(os.sep + mine)
+
+
+def read_site(text: str) -> SitePlace:
+    found = _SITE.match(text)
+    if found is None:
+        raise ToolError(f"--site {text!r} is not FILE:LINE.", hint="For example: train.py:41")
+    return SitePlace(found["file"], int(found["line"]))
+
+
+@dataclass(frozen=True)
+class ChosenFinding:
+    """What to make smaller, and the others that there are."""
+
+    finding: SourceFinding
+    others: tuple[SourceFinding, ...]
+
+
+def choose(
+    seen: TrialResult, predicate: str | None, site: SitePlace | None
+) -> ChosenFinding | None:
+    """The first of the user's own causes; None where the program shows none at all.
+
+    The crash that ended it comes first, breaks come before recompiles, and what another break left
+    behind comes last.
+    """
+    distinct = list({(c.fingerprint, c.file, c.line): c for c in reversed(seen.findings)}.values())[
+        ::-1
+    ]
+    fitting = [c for c in distinct if predicate in (None, c.predicate)]
+    if site is not None:
+        wanted = [c for c in fitting if site.has(c)]
+        if not wanted:
+            raise _nothing_there(site, fitting, predicate)
+    else:
+        wanted = sorted(fitting, key=lambda c: (c.predicate != "crash", c.echo, not c.own))
+    if not wanted:
+        return None
+    first = wanted[0]
+    return ChosenFinding(
+        first, tuple(c for c in distinct if c is not first and not _same(c, first))
+    )
+
+
+def _same(one: SourceFinding, other: SourceFinding) -> bool:
+    """A break that fullgraph=True made an error is that crash."""
+    kinds = {one.kind, other.kind} == {"break", "failure"}
+    return kinds and one.error == other.error != "" and one.line == other.line
+
+
+def _nothing_there(site: SitePlace, found: list[SourceFinding], predicate: str | None) -> ToolError:
+    what = predicate or "crash, break or recompile"
+    places = ", ".join(dict.fromkeys(f"{os.path.basename(c.file)}:{c.line}" for c in found))
+    return ToolError(
+        f"The program shows no {what} at {site.file}:{site.line}.",
+        hint=f"It shows them at {places}." if places else "It shows none at all.",
+    )
+
+
+TASK = "compilescope.minify.source.trial:try_program"
+ORIGINAL_TASK = "compilescope.minify.source.trial:try_original"
+
+
+class TrialRequest(msgspec.Struct, frozen=True):
+    """A program to run."""
+
+    text: str
+    folder: str
+    """Its working folder, and where its file is written."""
+    paths: tuple[str, ...] = ()
+    """Folders in which it finds modules of its own."""
+    compiled: bool = True
+    """False: `torch.compile` is to do nothing."""
+
+
+class Original(msgspec.Struct, frozen=True):
+    """The user's program as it is, in its own folder."""
+
+    kind: Literal["script", "module", "code"]
+    words: tuple[str, ...]
+    root: str
+    compiled: bool = True
+
+
+class TrialResult(msgspec.Struct, frozen=True):
+    """What a program showed."""
+
+    findings: tuple[SourceFinding, ...]
+    error: str = ""
+    """The class of the exception that it ended with; a status other than 0 counts as one."""
+    message: str = ""
+    graphs: int = 0
+    torch: str = ""
+    failed: bool = False
+    """A compilation failed, and no graph break is behind it."""

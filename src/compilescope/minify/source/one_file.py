@@ -18,7 +18,7 @@ import libcst as cst
 import libcst.helpers as h
 import libcst.metadata as md
 
-from compilescope.minify.source.nodes import is_docstring, names_in, walk
+from compilescope.minify.source.edits import is_docstring, names_in, walk
 
 
 def scopes(tree: cst.Module) -> list[md.Scope]:

@@ -13,7 +13,7 @@ import tempfile
 import msgspec
 import torch
 
-from compilescope.minify.source.messages import TrialRequest
+from compilescope.minify.source.findings import TrialRequest
 from compilescope.minify.source.trial import try_program
 from compilescope.torchapi.compilation.settings import skip_guard_timing
 

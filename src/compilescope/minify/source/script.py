@@ -24,9 +24,7 @@ from pathlib import Path
 
 from compilescope.minify.script.conclusion import conclude, ending_source, exits, shows_bug
 from compilescope.minify.script.embedded import crashes
-from compilescope.minify.source.crashes import crash_key
-from compilescope.minify.source.findings import SourceFinding, lasting_guard
-from compilescope.minify.source.messages import TrialResult
+from compilescope.minify.source.findings import SourceFinding, TrialResult, crash_key, lasting_guard
 from compilescope.minify.source.program_sandbox import (
     ProgramFiles,
     ProgramSandbox,

@@ -18,9 +18,14 @@ from typing import Any
 import msgspec
 
 from compilescope.analysis.digest import digest
-from compilescope.minify.source.crashes import crash_of
-from compilescope.minify.source.findings import SourceFinding, findings_of
-from compilescope.minify.source.messages import Original, TrialRequest, TrialResult
+from compilescope.minify.source.findings import (
+    Original,
+    SourceFinding,
+    TrialRequest,
+    TrialResult,
+    crash_of,
+    findings_of,
+)
 from compilescope.model.header import RunHeader
 from compilescope.model.run import Run
 from compilescope.recorder.journal import MemoryJournal

@@ -9,8 +9,7 @@ import libcst as cst
 import libcst.matchers as m
 
 from compilescope.minify.engine import Pass
-from compilescope.minify.source.edits import Change, Edit, edit, in_runs
-from compilescope.minify.source.nodes import body_of, walk
+from compilescope.minify.source.edits import Change, Edit, body_of, edit, in_runs, walk
 
 
 def _find(tree: cst.Module) -> Iterator[list[Edit]]:

@@ -9,14 +9,19 @@ from typing import Any
 import libcst as cst
 
 from compilescope.minify.engine import Pass
-from compilescope.minify.source.edits import Change, Edit, closed, is_simple, one_by_one, substitute
-from compilescope.minify.source.nodes import (
+from compilescope.minify.source.edits import (
+    Change,
+    Edit,
     body_of,
     calls,
     classes,
+    closed,
     functions,
+    is_simple,
     last_name,
     names_in,
+    one_by_one,
+    substitute,
     walk,
 )
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from compilescope.minify.engine import Pass
-from compilescope.minify.source.edits import Edit, edit, in_runs, remove
-from compilescope.minify.source.nodes import walk
+from compilescope.minify.source.edits import Edit, edit, in_runs, remove, walk
 
 
 def _find(tree: cst.Module) -> Iterator[list[Edit]]:

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from compilescope.minify.engine import Pass
-from compilescope.minify.source.edits import Edit, edit, one_by_one, replace
-from compilescope.minify.source.nodes import values, walk
+from compilescope.minify.source.edits import Edit, edit, one_by_one, replace, values, walk
 
 _CONSTANTS = ("0", "None", "1")
 

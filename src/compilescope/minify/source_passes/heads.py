@@ -11,8 +11,7 @@ from typing import Any
 import libcst as cst
 
 from compilescope.minify.engine import Pass
-from compilescope.minify.source.edits import Change, Edit, closed, edit, in_runs
-from compilescope.minify.source.nodes import walk
+from compilescope.minify.source.edits import Change, Edit, closed, edit, in_runs, walk
 
 _STATEMENTS = (cst.Expr, cst.Assign, cst.AugAssign, cst.Return)
 

@@ -8,8 +8,7 @@ from typing import Any
 import libcst as cst
 
 from compilescope.minify.engine import Pass
-from compilescope.minify.source.edits import Change, Edit, edit, in_runs
-from compilescope.minify.source.nodes import names_in, walk
+from compilescope.minify.source.edits import Change, Edit, edit, in_runs, names_in, walk
 
 
 def _find(tree: cst.Module) -> Iterator[list[Edit]]:

@@ -9,8 +9,7 @@ import libcst as cst
 from compilescope.minify.deletion import smallest_number
 from compilescope.minify.engine import Pass
 from compilescope.minify.source.candidate import SourceCandidate
-from compilescope.minify.source.edits import Edit, Proposing, apply, reparsed, replace
-from compilescope.minify.source.nodes import values
+from compilescope.minify.source.edits import Edit, Proposing, apply, reparsed, replace, values
 
 Done = list[Edit]
 

@@ -8,8 +8,15 @@ from typing import Any
 import libcst as cst
 
 from compilescope.minify.engine import Pass
-from compilescope.minify.source.edits import Edit, one_by_one, replace
-from compilescope.minify.source.nodes import calls, classes, last_name, names_in
+from compilescope.minify.source.edits import (
+    Edit,
+    calls,
+    classes,
+    last_name,
+    names_in,
+    one_by_one,
+    replace,
+)
 
 _CALLED = ("forward", "__call__")
 

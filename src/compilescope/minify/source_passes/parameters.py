@@ -8,8 +8,15 @@ from typing import Any
 import libcst as cst
 
 from compilescope.minify.engine import Pass
-from compilescope.minify.source.edits import Change, Edit, one_by_one
-from compilescope.minify.source.nodes import calls, classes, functions, last_name
+from compilescope.minify.source.edits import (
+    Change,
+    Edit,
+    calls,
+    classes,
+    functions,
+    last_name,
+    one_by_one,
+)
 
 _UNNAMED = ("forward", "__call__")
 """Called under the name of the object."""

@@ -15,8 +15,16 @@ import libcst as cst
 from compilescope.minify.deletion import delete_runs
 from compilescope.minify.engine import Pass
 from compilescope.minify.source.candidate import SourceCandidate
-from compilescope.minify.source.edits import Edit, Proposing, apply, remove, reparsed
-from compilescope.minify.source.nodes import names_in, statements_by_depth, walk
+from compilescope.minify.source.edits import (
+    Edit,
+    Proposing,
+    apply,
+    names_in,
+    remove,
+    reparsed,
+    statements_by_depth,
+    walk,
+)
 
 
 def without_unused(present: SourceCandidate) -> SourceCandidate:

@@ -8,8 +8,7 @@ from typing import Any
 import libcst as cst
 
 from compilescope.minify.engine import Pass
-from compilescope.minify.source.edits import Edit, edit, in_runs, remove
-from compilescope.minify.source.nodes import is_docstring, walk
+from compilescope.minify.source.edits import Edit, edit, in_runs, is_docstring, remove, walk
 
 
 def _find(tree: cst.Module) -> Iterator[list[Edit]]:

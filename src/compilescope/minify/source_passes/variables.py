@@ -8,8 +8,7 @@ from typing import Any
 import libcst as cst
 
 from compilescope.minify.engine import Pass
-from compilescope.minify.source.edits import Edit, closed, one_by_one
-from compilescope.minify.source.nodes import names_in, walk
+from compilescope.minify.source.edits import Edit, closed, names_in, one_by_one, walk
 
 
 def _find(tree: cst.Module) -> Iterator[list[Edit]]:

@@ -21,10 +21,9 @@ from msgspec.structs import replace
 
 from compilescope.backends.mock.messages import ConstraintError
 from compilescope.minify.engine import NotInteresting, Outcome, ReductionLimits, reduce
-from compilescope.minify.graph.candidate import GraphCandidate
+from compilescope.minify.graph.candidate import GraphCandidate, readable, without_ops
 from compilescope.minify.graph.minifier import all_passes, start_of
 from compilescope.minify.graph.record import RECORD, FailingGraph, read_record
-from compilescope.minify.graph.surgery import readable, without_ops
 from compilescope.minify.graph.tasks import script_names, violation_outcome
 from compilescope.minify.script.graph_script import script_text
 from compilescope.minify.script.verification import run_fresh

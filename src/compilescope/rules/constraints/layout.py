@@ -16,16 +16,18 @@ from compilescope.rules.hardware.constraint import (
     lacks_value,
     shown_shape,
 )
-from compilescope.rules.hardware.operands import Look, is_view_node, laid_out
-from compilescope.rules.hardware.sizes import Size, equal, read_size
-from compilescope.rules.hardware.view_ops import (
+from compilescope.rules.hardware.operands import (
     FORMATS,
+    Look,
     fits_format,
     has_dense_rows,
     is_dense,
+    is_view_node,
     is_view_op,
+    laid_out,
     overlaps,
 )
+from compilescope.rules.hardware.sizes import Size, equal, read_size
 
 _TANGENT = "tangents_"
 """How AOTAutograd calls the inputs that only a backward graph has."""

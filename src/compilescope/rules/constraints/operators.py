@@ -19,7 +19,7 @@ from compilescope.rules.hardware.constraint import (
     shown_op,
 )
 from compilescope.rules.hardware.op_names import OpPatterns
-from compilescope.rules.hardware.view_ops import is_view_op
+from compilescope.rules.hardware.operands import is_view_op
 
 _SIGNS: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,

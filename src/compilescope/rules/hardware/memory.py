@@ -17,7 +17,7 @@ from compilescope.graphs.user_lines import line_of
 from compilescope.model.graph import Call, Graph, Node, TensorInfo
 from compilescope.model.stack import Frame
 from compilescope.rules.hardware.constraint import lacks_value, shown_op
-from compilescope.rules.hardware.view_ops import is_dense, makes_memory, shares_memory
+from compilescope.rules.hardware.operands import is_dense, makes_memory, shares_memory
 
 _INPUTS = ("placeholder", "get_attr")
 _MOST_ALIVE = 10

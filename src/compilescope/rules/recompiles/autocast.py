@@ -6,12 +6,13 @@ from compilescope.findings.remedy import Remedy, source
 from compilescope.model.python_text import read_literal
 from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave
-from compilescope.rules.recompiles._dispatch import (
+from compilescope.rules.recompiles._subjects import (
+    called,
     dispatch_tensor,
     dtype_of_code,
     keys_gone_and_new,
+    shown,
 )
-from compilescope.rules.recompiles._subjects import called, shown
 
 _DEVICES = ("cpu", "cuda")
 """The first two of torch's list of devices with autocast; the rest are told by number."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
 from compilescope.rules.causes.rule import GuardRule, RecompileCase
-from compilescope.rules.recompiles._dispatch import dtype_of_code
-from compilescope.rules.recompiles._subjects import called
+from compilescope.rules.recompiles._subjects import called, dtype_of_code
 
 
 def _applies(miss: RecompileCase) -> bool:

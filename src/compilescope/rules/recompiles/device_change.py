@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, judgement, source
 from compilescope.rules.causes.rule import GuardRule, RecompileCase
-from compilescope.rules.recompiles._dispatch import device_among, dispatch_tensor, keys_gone_and_new
-from compilescope.rules.recompiles._subjects import called, of_a_module, shown, wrapper_note
+from compilescope.rules.recompiles._subjects import (
+    called,
+    device_among,
+    dispatch_tensor,
+    keys_gone_and_new,
+    of_a_module,
+    shown,
+    wrapper_note,
+)
 
 _INDEX = ".device.index"
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from compilescope.findings.remedy import Remedy, judgement, source
 from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave
-from compilescope.rules.recompiles._dispatch import dispatch_tensor, keys_gone_and_new
-from compilescope.rules.recompiles._subjects import called, shown
+from compilescope.rules.recompiles._subjects import (
+    called,
+    dispatch_tensor,
+    keys_gone_and_new,
+    shown,
+)
 
 _LAZY_VIEWS = {"Conjugate": "resolve_conj", "Negative": "resolve_neg"}
 _TRANSFORMS = (

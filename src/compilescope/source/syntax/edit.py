@@ -16,13 +16,13 @@ from typing import TypeAlias, TypeVar
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.bindings import bound_names
 from compilescope.source.syntax.comments import comments_above, comments_in
-from compilescope.source.syntax.imports import (
+from compilescope.source.syntax.module import (
+    SourceModule,
     import_of,
     imported,
     place_for_import,
     place_for_setting,
 )
-from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst
 
 N = TypeVar("N", bound="cst.CSTNode")

@@ -8,8 +8,16 @@ from typing import Any
 
 import torch
 
-from compilescope.backends.mini.builder import GraphBuilder, MiniValue, Operand, Untranslatable
-from compilescope.backends.mini.dtypes import DType, default_float, is_float, scalar_dtype
+from compilescope.backends.mini.builder import (
+    DType,
+    GraphBuilder,
+    MiniValue,
+    Operand,
+    Untranslatable,
+    default_float,
+    is_float,
+    scalar_dtype,
+)
 from compilescope.backends.mini.ops.pointwise import dtype_of, on_cpu
 
 Handler = Callable[..., Any]

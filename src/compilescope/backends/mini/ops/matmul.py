@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compilescope.backends.mini.builder import GraphBuilder, MiniValue, Operand, Untranslatable
-from compilescope.backends.mini.dtypes import is_float
+from compilescope.backends.mini.builder import (
+    GraphBuilder,
+    MiniValue,
+    Operand,
+    Untranslatable,
+    is_float,
+)
 
 Handler = Callable[..., Any]
 OPS: dict[str, Handler] = {}

@@ -9,13 +9,15 @@ from typing import Any
 import torch
 
 from compilescope.backends.mini.builder import (
+    BY_TORCH,
+    DType,
     GraphBuilder,
     MiniValue,
     Operand,
     Untranslatable,
+    is_float,
     operand_type,
 )
-from compilescope.backends.mini.dtypes import BY_TORCH, DType, is_float
 
 Handler = Callable[..., Any]
 OPS: dict[str, Handler] = {}

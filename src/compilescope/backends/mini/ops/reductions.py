@@ -8,8 +8,7 @@ from typing import Any
 
 import torch
 
-from compilescope.backends.mini.builder import GraphBuilder, MiniValue, Untranslatable
-from compilescope.backends.mini.dtypes import is_float
+from compilescope.backends.mini.builder import GraphBuilder, MiniValue, Untranslatable, is_float
 from compilescope.backends.mini.ops.pointwise import dtype_of
 
 Handler = Callable[..., Any]

@@ -18,8 +18,7 @@ from compilescope.cli.options import (
     print_json,
     python_option,
 )
-from compilescope.cli.progress import CurrentWork, working
-from compilescope.cli.signals import ended_in_order
+from compilescope.cli.progress import CurrentWork, ended_in_order, working
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
@@ -198,8 +197,7 @@ class _Session:
         return status
 
     def _measure_model(self, model: str, number: int) -> None:
-        from compilescope.bench.figures import Track, benchmark
-        from compilescope.bench.measurement import ModelBench
+        from compilescope.bench.measurement import ModelBench, Track, benchmark
 
         specs = self._plan[model]
         reason = self._surveyed.unavailable.get(model)

@@ -15,8 +15,15 @@ from compilescope.cli.options import has_colour, print_json, report_width
 from compilescope.cli.output import tell
 from compilescope.cli.progress import CurrentWork, working
 from compilescope.cli.streams import put
-from compilescope.demo.step import CommandResult, Result, TourStep
-from compilescope.demo.tour import OUTPUT, make_folder, obstacle, run_step
+from compilescope.demo.tour import (
+    OUTPUT,
+    CommandResult,
+    Result,
+    TourStep,
+    make_folder,
+    obstacle,
+    run_step,
+)
 from compilescope.settings import DEFAULT_DIR
 from compilescope.texts import visible
 

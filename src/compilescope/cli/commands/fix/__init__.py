@@ -18,7 +18,7 @@ from compilescope.cli.options import (
 )
 from compilescope.cli.output import all_option
 from compilescope.cli.program import ProgramCommand, Words, script_options, verdict_of
-from compilescope.cli.signals import ended_in_order
+from compilescope.cli.progress import ended_in_order
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _list(given: dict[str, Any]) -> int:
 
 
 def _apply(words: Words, given: dict[str, Any]) -> int:
-    from compilescope.cli.commands.fix.apply import apply_run
+    from compilescope.cli.commands.fix.search import apply_run
 
     apply_run(words, given)
     return 0

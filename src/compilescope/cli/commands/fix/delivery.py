@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from compilescope.cli.commands.fix.options import FixRequest
-    from compilescope.repair.delivery.script_proof import Proof
+    from compilescope.repair.delivery.emitter import Proof
     from compilescope.repair.search.outcome import SearchResult
 
 

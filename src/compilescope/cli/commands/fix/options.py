@@ -54,8 +54,7 @@ def read_request(words: Words, given: dict[str, Any]) -> FixRequest:
     from compilescope.recorder.names import resolve_names
     from compilescope.repair.delivery.emitter import plan_script
     from compilescope.repair.search.budget import read_budget
-    from compilescope.repair.search.options import SearchOptions
-    from compilescope.repair.search.places import main_file
+    from compilescope.repair.search.options import SearchOptions, main_file
 
     check_writing(given)
     budget_s = read_budget(given["budget"]) if given["budget"] else None

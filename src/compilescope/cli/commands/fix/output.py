@@ -14,14 +14,15 @@ from compilescope.cli import output as terminal
 from compilescope.cli.commands.fix.delivery import is_lost
 from compilescope.cli.options import in_python, print_json
 from compilescope.fixes.catalogue import all_fixes
-from compilescope.report.fix_list import FixLine, repertoire_document
 from compilescope.report.fix_search import (
     COUNTS,
     FixFigure,
+    FixLine,
     FixSearchView,
     fixing_document,
     how_proven,
     in_counts,
+    repertoire_document,
 )
 from compilescope.report.places import count
 

@@ -8,14 +8,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from compilescope.cli.progress import working
-from compilescope.cli.signals import ended_in_order
+from compilescope.cli.progress import ended_in_order, working
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:
     from compilescope.model.run import Run
     from compilescope.recorder.target import Target
-    from compilescope.repair.delivery.script_proof import LoggedScript
+    from compilescope.repair.delivery.emitter import LoggedScript
 
 _MOST_LISTED = 10
 """Chosen: what is read at a glance; the rest is counted."""
@@ -70,9 +69,9 @@ def write_repros(
     folders: tuple[str, ...] = (),
 ) -> None:
     """Into the run's folder. Only a script that the user names is run: a log may name any file."""
-    from compilescope.fixes.log_files import main_of_log
-    from compilescope.minify.logged.repros import write_log_repros
-    from compilescope.minify.logged.user_program import OwnProgram
+    from compilescope.fixes.program_files import main_of_log
+    from compilescope.minify.logged_program import OwnProgram
+    from compilescope.minify.logged_repros import write_log_repros
 
     program = None
     if script is not None:

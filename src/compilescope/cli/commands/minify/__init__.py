@@ -18,7 +18,7 @@ from compilescope.cli.options import (
     python_option,
 )
 from compilescope.cli.program import ProgramCommand, Words
-from compilescope.cli.signals import ended_in_order
+from compilescope.cli.progress import ended_in_order
 from compilescope.errors import ToolError
 
 GROUP = "Fix"

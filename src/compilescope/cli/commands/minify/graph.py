@@ -39,7 +39,7 @@ def minify_graph(
         raise ToolError(f"--predicate {given['predicate']} needs a script.")
     from compilescope.minify.engine import ReductionLimits
     from compilescope.minify.graph.search import Search, minify_program
-    from compilescope.minify.source.choice import read_site
+    from compilescope.minify.source.findings import read_site
 
     site = read_site(given["site"]) if given["site"] else None
     search = Search(

@@ -1,4 +1,5 @@
-"""`minify` of a program: runs it once, and chooses by what it shows: its source, or a graph.
+"""`minify` of a program: runs it once, and chooses by what it shows: a graph, or its Python source,
+for a crash, a graph break, or a recompile.
 
 With `--isolated`, all of it happens in a copy of the working folder; the repro has its real place.
 For a crash: is compilation behind it, and is it the graph or the source to shrink?
@@ -6,41 +7,50 @@ For a crash: is compilation behind it, and is it the graph or the source to shri
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
+import shlex
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from compilescope.cli.commands.minify.graph import minify_graph
-from compilescope.cli.commands.minify.shared import LONGEST_PROGRAM_S, Output, memory_for_candidates
-from compilescope.cli.commands.minify.source import minify_source, told_cause
+from compilescope.cli.commands.minify.shared import (
+    INTERRUPTED,
+    LONGEST_PROGRAM_S,
+    Output,
+    keep_run,
+    measured,
+    memory_for_candidates,
+    progress_bar,
+    say_how,
+    say_run,
+    size_facts,
+)
+from compilescope.cli.isolation import Copy, announce, isolated
+from compilescope.cli.options import in_python, print_json, write_whole
 from compilescope.cli.progress import working
 from compilescope.errors import ToolError
+from compilescope.outputs import write_output
+from compilescope.processes.deadline import clock
 
 if TYPE_CHECKING:
     from compilescope.minify.sandbox import TaskResult
-    from compilescope.minify.source.choice import ChosenFinding
-    from compilescope.minify.source.messages import TrialResult
-    from compilescope.minify.source.program import SourceProgram
+    from compilescope.minify.source.findings import ChosenFinding, SourceFinding, TrialResult
+    from compilescope.minify.source.minifier import SourceProgram, SourceRepro
     from compilescope.minify.source.program_sandbox import ProgramSandbox
-
-import contextlib
-import io
-import os
-from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
-
-from compilescope.cli.isolation import Copy, announce, isolated
-from compilescope.outputs import write_output
 
 
 def without_own_crash(
     program: SourceProgram, seen: TrialResult, stage: ProgramSandbox, given: dict[str, Any]
 ) -> TrialResult:
     """An error that comes without compilation too is the program's own, and no cause of ours."""
-    from compilescope.minify.source.crashes import is_of_compiler
-    from compilescope.minify.source.messages import TrialResult
+    from compilescope.minify.source.findings import TrialResult, is_of_compiler
     from compilescope.minify.source.program_sandbox import seen_in
 
     crashes = [cause for cause in seen.findings if cause.predicate == "crash"]
@@ -72,10 +82,10 @@ def minify_crash(
     given: dict[str, Any],
 ) -> int:
     """A graph is the smaller thing to show, where one is to blame; else the source."""
-    from compilescope.minify.source.crashes import how_known
+    from compilescope.minify.source.findings import how_known
 
     crash = choice.finding
-    tell(f"Minifying {told_cause(crash)}\nThe same crash is {how_known(crash)}.")
+    tell(f"Minifying {_told_cause(crash)}\nThe same crash is {how_known(crash)}.")
     original = program.original
     if original.kind == "script" and crash.subject != "trace":
         try:
@@ -88,7 +98,7 @@ def minify_crash(
             )
         except ToolError as error:
             tell(f"No graph shows it on its own, so the source is minified. ({error.message})")
-    return minify_source(program, choice, stage, output, given)
+    return _minify_source(program, choice, stage, output, given)
 
 
 def tell(words: str) -> None:
@@ -104,8 +114,8 @@ def minify_program(kind: str, words: tuple[str, ...], output: Output, given: dic
         return minify_graph(
             kind, words, output, {**given, "predicate": given["predicate"] or "crash"}
         )
-    from compilescope.minify.source.choice import choose, read_site
-    from compilescope.minify.source.program import read_program
+    from compilescope.minify.source.findings import choose, read_site
+    from compilescope.minify.source.minifier import read_program
     from compilescope.minify.source.program_sandbox import ProgramSandbox
 
     program = read_program(kind, words)
@@ -126,7 +136,7 @@ def minify_program(kind: str, words: tuple[str, ...], output: Output, given: dic
         if choice is not None and choice.finding.predicate == "crash":
             return minify_crash(program, choice, stage, output, given)
         if choice is not None:
-            return minify_source(program, choice, stage, output, given)
+            return _minify_source(program, choice, stage, output, given)
     if given["predicate"] in (None, "crash") and seen.failed:
         return minify_graph(kind, words, output, {**given, "predicate": "crash"})
     raise ToolError(_nothing(program, seen, given["predicate"]), hint=_hint(seen))
@@ -142,7 +152,7 @@ def _first_look(
     program: SourceProgram, stage: ProgramSandbox, given: dict[str, Any]
 ) -> tuple[TrialResult, float]:
     """What the whole program shows, and how long that took."""
-    from compilescope.minify.source.messages import TrialResult
+    from compilescope.minify.source.findings import TrialResult
     from compilescope.minify.source.program_sandbox import seen_in
 
     with working("minify", f"running {program.name}"):
@@ -237,3 +247,135 @@ def _made(output: Output) -> dict[str, bytes]:
 
 def _real(path: str, copy: Copy) -> Path:
     return Path(copy.back(path))
+
+
+_KEYS = (
+    *("kind", "what", "gb_id", "rule", "reason", "call", "subject", "installed"),
+    *("file", "line", "function", "source", "title", "guard", "logged", "echo", "error"),
+)
+"""Of a finding, in JSON."""
+
+
+def _minify_source(
+    program: SourceProgram,
+    choice: ChosenFinding,
+    stage: ProgramSandbox,
+    output: Output,
+    given: dict[str, Any],
+) -> int:
+    from compilescope.minify.engine import ReductionLimits
+    from compilescope.minify.source.minifier import MinifyOptions, minimise
+
+    begun = clock()
+    with progress_bar("tokens") as bar:
+        limits = ReductionLimits(deadline=given["deadline"])
+        options = MinifyOptions(given["jobs"], output.state, limits, progress=bar)
+        repro = minimise(program, choice.finding, stage, options)
+    seconds = clock() - begun
+    if repro.script:
+        write_whole(output.path, repro.script)
+        if not repro.reduction.stopped:
+            output.state.unlink(missing_ok=True)
+    run = _kept(choice, repro, output, seconds, given)
+    if given["as_json"]:
+        print_json({**_source_json(program, choice, repro, output, seconds), "run": run})
+    else:
+        _say_source(program, choice, repro, output, seconds)
+        say_run(run)
+    if repro.reduction.interrupted:
+        return INTERRUPTED
+    return 0 if repro.script else 2
+
+
+def _kept(
+    choice: ChosenFinding,
+    repro: SourceRepro,
+    output: Output,
+    seconds: float,
+    given: dict[str, Any],
+) -> str | None:
+    from compilescope.model.bodies import MinifyOutcome
+    from compilescope.model.stack import Frame, origin_of
+
+    cause = choice.finding
+    file = os.path.abspath(cause.file) if os.path.exists(cause.file) else cause.file
+    outcome = MinifyOutcome(
+        cause.predicate,
+        cause.title,
+        path=os.path.abspath(output.path) if repro.script else "",
+        reason=repro.reason,
+        lines_before=repro.start_lines,
+        lines=repro.lines,
+        needs=repro.needs,
+        **size_facts(repro.reduction, seconds),
+    )
+    place = Frame(file, cause.line, cause.function, source=cause.source, origin=origin_of(file))
+    return keep_run(output, outcome, place if cause.line else None, given, repro.torch)
+
+
+def _say_source(
+    program: SourceProgram,
+    choice: ChosenFinding,
+    repro: SourceRepro,
+    output: Output,
+    seconds: float,
+) -> None:
+    cause = choice.finding
+    print(_told_cause(cause))
+    print(f"\n{repro.program.rstrip()}\n")
+    if repro.script and repro.reason:
+        print(f"Repro, not verified in a fresh process ({repro.reason}): {output.path}")
+    elif repro.script:
+        print(f"Repro, verified in a fresh process: {output.path}")
+    else:
+        print(f"No repro: {repro.reason}.")
+    for name, why in repro.needs.items():
+        print(f"It still imports {name}: {why}.")
+    print(f"{repro.start_lines} -> {repro.lines} lines.")
+    say_how(repro.reduction, seconds, output)
+    for other in choice.others:
+        print(f"\n{_told_cause(other)}\n  {_command(program, other)}")
+
+
+def _told_cause(cause: SourceFinding) -> str:
+    if not cause.line:
+        return f"{cause.predicate}: {cause.title}"
+    file = os.path.relpath(cause.file) if os.path.isabs(cause.file) else cause.file
+    return f"{file}:{cause.line}: {cause.predicate}: {cause.title}"
+
+
+def _command(program: SourceProgram, cause: SourceFinding) -> str:
+    flag = {"module": ["-m"], "code": ["-c"]}.get(program.original.kind, [])
+    site = ["--site", f"{os.path.basename(cause.file)}:{cause.line}"] if cause.line else []
+    # Our options come first: what follows the program may be its own.
+    words = ["--predicate", cause.predicate, *site, *flag, *program.original.words]
+    return shlex.join(["compilescope", "minify", *in_python(), *words])
+
+
+def _finding_json(finding: SourceFinding) -> dict[str, Any]:
+    known = {"kind": finding.predicate, "rule": finding.rule or ""}
+    return {name: known.get(name, getattr(finding, name)) for name in _KEYS}
+
+
+def _source_json(
+    program: SourceProgram,
+    choice: ChosenFinding,
+    repro: SourceRepro,
+    output: Output,
+    seconds: float,
+) -> dict[str, Any]:
+    return {
+        "predicate": choice.finding.predicate,
+        "cause": _finding_json(choice.finding),
+        "repro": str(output.path) if repro.script else None,
+        "reason": repro.reason,
+        "program": repro.program,
+        "lines_before": repro.start_lines,
+        "lines": repro.lines,
+        "needs": repro.needs,
+        **measured(repro.reduction, seconds),
+        "others": [
+            {"cause": _finding_json(other), "command": _command(program, other)}
+            for other in choice.others
+        ],
+    }

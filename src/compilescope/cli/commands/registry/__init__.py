@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compilescope.cli.commands.registry.examples import examples
-from compilescope.cli.commands.registry.lint import lint
 from compilescope.cli.commands.registry.output import (
     file_option,
     note_lines,
@@ -23,10 +22,9 @@ from compilescope.cli.commands.registry.output import (
     wanted_table,
 )
 from compilescope.cli.commands.registry.site import build, serve
-from compilescope.cli.commands.registry.upkeep import import_notes, update
-from compilescope.cli.options import json_option, print_json
+from compilescope.cli.commands.registry.upkeep import import_notes, lint, update
+from compilescope.cli.options import SuggestingGroup, json_option, print_json
 from compilescope.cli.output import all_option
-from compilescope.cli.suggestions import SuggestingGroup
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from compilescope.cli.options import json_option, print_json
-from compilescope.cli.progress import working
-from compilescope.cli.signals import on_end_signals
+from compilescope.cli.progress import on_end_signals, working
 from compilescope.errors import ToolError
 
 if TYPE_CHECKING:

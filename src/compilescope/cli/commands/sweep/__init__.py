@@ -162,8 +162,7 @@ def _show(
     from compilescope.model.run import read_run
     from compilescope.report.document import report_document
     from compilescope.report.section import Reading
-    from compilescope.report.sweep_changes import changes_parts
-    from compilescope.report.sweeps import with_parts
+    from compilescope.report.sweeps import changes_parts, with_parts
 
     reading = Reading(read_run(swept.folder))
     document = report_document(reading)

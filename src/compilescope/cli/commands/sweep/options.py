@@ -7,11 +7,10 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from compilescope.cli.progress import CurrentWork, working
-from compilescope.cli.signals import ended_in_order
+from compilescope.cli.progress import CurrentWork, ended_in_order, working
 from compilescope.errors import ToolError
 from compilescope.scale.machine import this_machine
-from compilescope.sweep.program_list import (
+from compilescope.sweep.program import (
     ProgramListing,
     left_out_words,
     list_classes,

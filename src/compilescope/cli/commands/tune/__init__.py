@@ -10,7 +10,7 @@ import click
 from compilescope.cli.options import delivery_options, dir_option, json_option, python_option
 from compilescope.cli.output import all_option
 from compilescope.cli.program import ProgramCommand, Words, script_options, verdict_of
-from compilescope.cli.signals import ended_in_order
+from compilescope.cli.progress import ended_in_order
 
 GROUP = "Fix"
 
@@ -99,8 +99,7 @@ def _list(given: dict[str, Any]) -> int:
 
 def _tune(words: Words, given: dict[str, Any]) -> int:
     from compilescope.cli.commands.fix.options import read_stdin
-    from compilescope.cli.commands.tune.options import read_request
-    from compilescope.cli.commands.tune.output import deliver, tell
+    from compilescope.cli.commands.tune.output import deliver, read_request, tell
     from compilescope.cli.isolation import announce
     from compilescope.cli.progress import working
     from compilescope.repair.delivery.stored_fix import check_git

@@ -1,4 +1,4 @@
-"""The instruction file for coding agents.
+"""`compilescope agent-skill`: an instruction file with which a coding agent can use this tool.
 
 Commands come from the command line itself; keys and statuses are tables here, which tests compare
 with what the commands really print.
@@ -6,11 +6,47 @@ with what the commands really print.
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import click
 
+from compilescope.cli.options import write_whole
+from compilescope.errors import ToolError
 from compilescope.version import VERSION
 
-DESCRIPTION = (
+GROUP = "Share"
+
+
+@click.command(
+    "agent-skill", short_help="Print an instruction file that teaches a coding agent this tool."
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write it to FILE, for example SKILL.md in your agent's skills folder.",
+)
+@click.option("--force", is_flag=True, help="For --output: overwrite FILE.")
+def COMMAND(output: Path | None, force: bool) -> None:
+    """Print a Markdown file with front matter (name, description): when to use compilescope, the
+    commands, their JSON keys and exit statuses, and what to do with each verdict."""
+
+    if output is None:
+        if force:
+            raise ToolError("--force needs --output.")
+        sys.stdout.write(skill_text())
+        return
+    if output.exists() and not force:
+        raise ToolError(f"{output} already exists.", hint="Use --force to overwrite it.")
+    if not output.absolute().parent.is_dir():
+        raise ToolError(f"Cannot write {output}: there is no folder {output.parent}.")
+    write_whole(output, skill_text())
+    print(output)
+
+
+_DESCRIPTION = (
     "Find and fix graph breaks, recompiles, eager fallbacks and compiler errors of torch.compile "
     "with the compilescope command. Use it when a PyTorch program compiles slowly, recompiles, "
     "breaks graphs, crashes under torch.compile or gives different numbers when compiled, and to "
@@ -194,7 +230,7 @@ compilescope registry show GB0170
 def skill_text() -> str:
     """The whole file."""
     parts = [
-        f"---\nname: compilescope\ndescription: {DESCRIPTION}\n---\n",
+        f"---\nname: compilescope\ndescription: {_DESCRIPTION}\n---\n",
         f"# compilescope {VERSION}\n",
         _BODY.replace("{applied}", _APPLIED),
         "## JSON keys\n\nOnly the keys that you need most; docs/reference/json.md has all.\n",

@@ -1,4 +1,5 @@
-"""Repros of compilations that failed under `compilescope run --repro`.
+"""Repros without the command `minify`: of compilations that failed under `compilescope run
+--repro`, and of a model (`compilescope.save_repro`).
 
 While the program runs, only its failing graphs are put aside, within limits. They are minified and
 verified when it has ended, and then deleted: they hold the user's weights.
@@ -6,29 +7,43 @@ verified when it has ended, and then deleted: they hold the user's weights.
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 import shutil
+import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+import torch
 
+from compilescope.backends.mock.backend import MockBackend
 from compilescope.errors import ToolError
 from compilescope.minify.engine import NotInteresting, ReductionLimits, ReductionProgress
 from compilescope.minify.graph.candidate import op_count
+from compilescope.minify.graph.catcher import Catcher, source_of
+from compilescope.minify.graph.minifier import minify_graph, warm_for, write_repro
 from compilescope.minify.graph.record import RECORD, SKIPPED, FailingGraph, read_record
+from compilescope.minify.graph.search import Search, find_record
 from compilescope.minify.sandbox import Sandbox
+from compilescope.minify.script.verification import ReproResult
+from compilescope.minify.violations.repros import ViolationCatcher
 from compilescope.model.bodies import CompileFailed, ReproWritten
 from compilescope.model.command_run import append_bodies
 from compilescope.model.run import Run, read_run
 from compilescope.model.run_files import REPROS
+from compilescope.outputs import check_output, is_repro
+from compilescope.torchapi.graphs.values import map_tensors
+from compilescope.torchapi.guards.cost import compiled_apart
+from compilescope.torchapi.repros.definitions import Unwritable, used_backend
 
 if TYPE_CHECKING:
     from compilescope.minify.graph.minifier import Minified
+
 
 FOLDER = "failures"
 # Chosen, not measured: what a user waits for after a failed run, and what it may leave on disk.
@@ -72,7 +87,6 @@ def _written(
     events: Mapping[tuple[int, str | None], str],
     note: Callable[[str], None],
 ) -> dict[str, ReproWritten]:
-    from compilescope.minify.graph.minifier import warm_for
 
     found: dict[str, ReproWritten] = {}
     end = time.monotonic() + _MOST_S
@@ -110,7 +124,6 @@ def _minified(
     tell: Callable[[ReductionProgress], None],
 ) -> Minified | str:
     """What came of it, or why nothing did."""
-    from compilescope.minify.graph.minifier import minify_graph
 
     try:
         limits = ReductionLimits(time_s=left_s)
@@ -143,3 +156,91 @@ def _skipped(folder: Path, events: Mapping[tuple[int, str | None], str]) -> list
                 if because is not None:
                     found.append((because, reason))
     return found
+
+
+Predicate = Literal["crash", "diff", "violation"]
+
+
+def save_repro(
+    model: Callable[..., Any],
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    path: str | os.PathLike[str] = "repro.py",
+    backend: Any = "inductor",
+    device: str | None = None,
+    predicate: Predicate | None = None,
+    minify: bool = True,
+    limit_s: float = 120.0,
+    memory_bytes: int | None = None,
+) -> Path:
+    """Write a script that shows what goes wrong when `model(*args, **kwargs)` is compiled.
+
+    Looks for a failure or crash of the backend, then for a difference from eager results; with
+    `device`, for what it would refuse; `predicate` asks for one of them. The model and arguments
+    stay as they are, and the backend runs in other processes only. ToolError where nothing is
+    wrong, or where nothing could be reproduced.
+    """
+    target = Path(path).absolute()
+    if target.exists():
+        check_output(target, ours=is_repro, hint="Give another path, or delete the file.")
+    with tempfile.TemporaryDirectory(prefix="compilescope-") as place:
+        folder = Path(place)
+        with _catcher(folder, backend, device, predicate).catching():
+            _run(model, args, kwargs or {})
+        with Sandbox(limit_s, memory_bytes, warm=warm_for(folder)) as sandbox:
+            home = _found(folder, _wanted(predicate, device), sandbox)
+            repro = _write(home, target, sandbox, minify)
+    if repro.path is None:
+        raise ToolError(f"There is no repro: {repro.reason}.")
+    return repro.path
+
+
+def _wanted(predicate: Predicate | None, device: str | None) -> tuple[Predicate, ...]:
+    if predicate is not None:
+        return (predicate,)
+    return ("violation",) if device is not None else ("crash", "diff")
+
+
+def _catcher(
+    folder: Path, backend: Any, device: str | None, predicate: Predicate | None
+) -> Catcher | ViolationCatcher:
+    if device is not None:
+        return ViolationCatcher(folder, device=device)
+    used = used_backend(backend)
+    if predicate == "violation" and isinstance(used.function, MockBackend):
+        return ViolationCatcher(folder, configuration=used.function.configuration_for({}))
+    try:
+        source = source_of(used)
+    except Unwritable as reason:
+        raise ToolError(f"There is no repro: {reason}.") from None
+    return Catcher(folder, backend=source, options=used.options, eager=True)
+
+
+def _run(model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Once, eagerly, on copies: its graphs go to disk as Dynamo hands them over."""
+    own = copy.deepcopy(model) if isinstance(model, torch.nn.Module) else model
+    given, named = map_tensors(_copied, (tuple(args), dict(kwargs)))
+    with torch.random.fork_rng(devices=[]):
+        compiled_apart(own, "eager", {})(*given, **named)
+
+
+def _copied(value: torch.Tensor) -> torch.Tensor:
+    return value.detach().clone().requires_grad_(value.requires_grad)
+
+
+def _found(folder: Path, wanted: Sequence[Predicate], sandbox: Sandbox) -> Path:
+    for each in wanted[:-1]:
+        try:
+            return find_record(folder, Search(each), 0, sandbox)
+        except ToolError:
+            continue
+    return find_record(folder, Search(wanted[-1]), 0, sandbox)
+
+
+def _write(home: Path, target: Path, sandbox: Sandbox, minify: bool) -> ReproResult:
+    if minify:
+        return minify_graph(home, target, sandbox).repro
+    record = read_record(home)
+    limit = sandbox.limit_s + 60
+    return write_repro(record.graph, record, home, target, sandbox, timeout_s=limit)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import builtins
+import contextlib
 import json
 import os
 import resource
@@ -16,14 +17,14 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import torch
 
-from compilescope.torchapi.compilation.clock import CompilationClock
-from compilescope.tune.child.snapshot import keep_tensors, variables_around, widen_weights
+from compilescope.torchapi.compilation.fresh import CompilationClock
 from compilescope.tune.step_place import MARK
 
 _REPEATED = 3
@@ -145,9 +146,9 @@ class _Exact(_Marks):
     def step(self, number: int, frame: FrameType) -> None:
         if self._marks:
             self._mode.__exit__(None, None, None)
-            keep_tensors(frame, self.folder / f"step-{self._marks}.pt")
+            _keep_tensors(frame, self.folder / f"step-{self._marks}.pt")
         else:
-            widen_weights(frame)
+            _widen_weights(frame)
         if self._marks == KEPT_STEPS:
             self.tell(kind="kept", steps=self._marks)
             os._exit(0)
@@ -187,7 +188,7 @@ class _Turns(_Marks):
         if self._marks:
             self._warm.append(now - self._last)
             if self._marks <= KEPT_STEPS:
-                keep_tensors(frame, self.folder / f"step-{self._marks}.pt")
+                _keep_tensors(frame, self.folder / f"step-{self._marks}.pt")
         if self._only_numbers and self._marks == KEPT_STEPS:
             self.tell(kind="kept", steps=self._marks)
             os._exit(0)
@@ -262,7 +263,7 @@ def _peak() -> int:
 
 def _facts_around(frame: FrameType) -> dict[str, Any]:
     """Plain JSON."""
-    values = list(variables_around(frame).values())
+    values = list(_variables_around(frame).values())
     values += [each for value in values for each in _parts(value)]
     modules = [each for each in values if isinstance(each, torch.nn.Module)]
     optimizers = [each for each in values if isinstance(each, torch.optim.Optimizer)]
@@ -333,3 +334,106 @@ def _blocks(modules: list[torch.nn.Module]) -> list[dict[str, Any]]:
                 path = name.replace("_orig_mod.", "").removeprefix("_orig_mod")
                 found.setdefault(path, {"path": path, "class": kind, "count": count})
     return list(found.values())
+
+
+_MOST_EACH = 1 << 20
+"""Numbers of one tensor that are kept: of a larger one as many, evenly spread. Chosen: 4 MiB of
+float32."""
+_MOST_ALL = 1 << 25
+"""Numbers of all tensors. Chosen: 128 MiB of float32, which a disk takes in a second."""
+_MOST_ITEMS = 64
+"""Of one container. Chosen: a batch has a few tensors; a dataset in a list is not the step's."""
+_DEEPEST = 2
+"""Containers and objects within a variable. Chosen: `batch["x"]` and `trainer.state.loss`; deeper
+ones hold what the step works with, not what it computed."""
+_WRAPPED = "_orig_mod."
+"""What `torch.compile(module)` puts into the names of parameters."""
+
+
+def _variables_around(frame: FrameType) -> dict[str, Any]:
+    """Of the frame and those that called it, the nearest counts."""
+    found: dict[str, Any] = {}
+    here: FrameType | None = frame
+    while here is not None:
+        if "site-packages" not in here.f_code.co_filename:
+            for name, value in list(here.f_locals.items()):
+                if not name.startswith("__"):
+                    found.setdefault(name, value)
+        here = here.f_back
+    return found
+
+
+def _tensors_around(frame: FrameType) -> dict[str, torch.Tensor]:
+    """By where they are found, each once: `loss`, `model.layers.0.weight`, its gradient."""
+    found: dict[str, torch.Tensor] = {}
+    seen: set[int] = set()
+    for name, value in _variables_around(frame).items():
+        for path, tensor in _walk(value, name, 0):
+            if id(tensor) not in seen and _is_comparable(tensor):
+                seen.add(id(tensor))
+                found.setdefault(path.replace(_WRAPPED, ""), tensor)
+    return found
+
+
+def _keep_tensors(frame: FrameType, file: Path) -> None:
+    tensors = _tensors_around(frame)
+    most = max(1024, min(_MOST_EACH, _MOST_ALL // max(1, len(tensors))))
+    kept = {}
+    for path, tensor in tensors.items():
+        # A result that a CUDA graph has overwritten since cannot be read any more.
+        with contextlib.suppress(RuntimeError), torch.no_grad():
+            kept[path] = _spread(tensor.detach(), most).cpu()
+    part = file.with_suffix(".part")
+    torch.save(kept, part)
+    part.replace(file)
+
+
+def _widen_weights(frame: FrameType) -> None:
+    """What gradients are computed for becomes float64, in place: autograd wants them alike."""
+    for tensor in _tensors_around(frame).values():
+        if tensor.is_leaf and tensor.is_floating_point() and tensor.requires_grad:
+            tensor.data = tensor.data.double()
+            tensor.grad = None if tensor.grad is None else tensor.grad.double()
+
+
+def _spread(tensor: torch.Tensor, most: int) -> torch.Tensor:
+    count = tensor.numel()
+    if count <= most:
+        return tensor.clone()
+    return tensor.reshape(-1)[:: -(-count // most)].clone()
+
+
+def _is_comparable(tensor: torch.Tensor) -> bool:
+    plain = type(tensor) in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+    return plain and tensor.layout is torch.strided and not tensor.is_quantized
+
+
+def _walk(value: Any, path: str, depth: int) -> Iterator[tuple[str, torch.Tensor]]:
+    if isinstance(value, torch.Tensor):
+        yield path, value
+        if value.is_leaf and value.grad is not None:
+            yield f"gradient of {path}", value.grad
+    elif isinstance(value, torch.optim.Optimizer):
+        for place, group in enumerate(value.param_groups):
+            for number, parameter in enumerate(group["params"]):
+                yield from _walk(parameter, f"{path}[{place}][{number}]", depth)
+    elif isinstance(value, torch.nn.Module):
+        for name, parameter in value.named_parameters():
+            yield from _walk(parameter, f"{path}.{name}", depth)
+        for name, buffer in value.named_buffers():
+            yield f"{path}.{name}", buffer
+    elif depth < _DEEPEST and isinstance(value, Mapping) and len(value) <= _MOST_ITEMS:
+        for key, each in list(value.items()):
+            yield from _walk(each, f"{path}[{key!r}]", depth + 1)
+    elif depth < _DEEPEST and isinstance(value, (list, tuple)) and len(value) <= _MOST_ITEMS:
+        for number, each in enumerate(value):
+            yield from _walk(each, f"{path}[{number}]", depth + 1)
+    elif depth < _DEEPEST and _is_plain_object(value):
+        for name, each in list(vars(value).items())[:_MOST_ITEMS]:
+            yield from _walk(each, f"{path}.{name}", depth + 1)
+
+
+def _is_plain_object(value: Any) -> bool:
+    """Of the user's own: a trainer, a state."""
+    module = type(value).__module__.partition(".")[0]
+    return hasattr(value, "__dict__") and not isinstance(value, type) and module == "__main__"

@@ -1,4 +1,6 @@
-"""A script for a log's break, on whatever device its reader has, without the user's program.
+"""Writes a repro for each break of a run that was read from logs.
+
+From the user's own program where it is given and reaches the break; else from a tested example.
 
 It is the tested example of the rule that explains the break, taken apart into what leads up to the
 call, what is compiled and what it is called with: a log has no inputs and no weights. It is run
@@ -13,19 +15,103 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from compilescope import plugins
+from compilescope.analysis.digest import digest
 from compilescope.analysis.logged.callers import in_module
 from compilescope.findings.breaks import BreakFinding
-from compilescope.minify.logged.user_program import break_words, file_name, one_line
+from compilescope.fixes.program_files import LogFiles
+from compilescope.minify.logged_program import (
+    OwnProgram,
+    break_words,
+    file_name,
+    one_line,
+    write_own,
+)
 from compilescope.minify.script.conclusion import ending_source, exits
 from compilescope.minify.script.verification import write_verified
-from compilescope.model.run import Run
+from compilescope.model.bodies import ReproWritten
+from compilescope.model.command_run import append_bodies
+from compilescope.model.run import Run, read_run
+from compilescope.model.run_files import REPROS
 from compilescope.rules import breaks
 from compilescope.rules.causes.device_words import DEVICE_RULES
 from compilescope.rules.causes.rule import BreakRule
+
+_MOST_S = 300.0
+"""For all scripts of a log. Chosen: as long as for the failures of a run."""
+_NO_TIME = "the time for repros ran out"
+_NO_PROGRAM = "--script does not name the program"
+
+
+@dataclass(frozen=True)
+class WrittenRepros:
+    """How many of which kind."""
+
+    own: int = 0
+    """Of the user's program."""
+    stock: tuple[tuple[str, str], ...] = ()
+    """(place, why it is a stock example)."""
+    missing: tuple[tuple[str, str], ...] = ()
+    """(place, why there is none)."""
+
+
+def write_log_repros(
+    run: Path,
+    note: Callable[[str], None] = lambda doing: None,
+    program: OwnProgram | None = None,
+    folders: tuple[str, ...] = (),
+) -> WrittenRepros:
+    """A script for each break, within the run's folder; the run is told of each."""
+    read = read_run(run)
+    sites = [site for site in digest(read).sites if site.because]
+    here = LogFiles(program.script if program is not None else "", read.header.root, folders)
+    end = time.monotonic() + _MOST_S
+    written, stock, missing, own = [], [], [], 0
+    for number, site in enumerate(sites, 1):
+        place = f"{Path(site.file).name}:{site.line}"
+        if time.monotonic() > end:
+            written.append(ReproWritten(site.because[0], reason=_NO_TIME))
+            missing.append((place, _NO_TIME))
+            continue
+        note(f"repro {number} of {len(sites)}")
+        if _shows_in_dynamo(site, read):
+            made, why = _write(site, run / REPROS, program, here)
+        else:  # A run of the program here would be no use.
+            why = DEVICE_RULES[site.rule or ""].no_repro
+            made = write_stock_repro(site, run / REPROS, why)
+        own += made.path is not None and not why
+        if made.path is not None and why:
+            stock.append((place, f"{why}; unverified: {made.reason}" if made.reason else why))
+        elif made.path is None:
+            missing.append((place, made.reason))
+        inside = f"{REPROS}/{made.path.name}" if made.path is not None else ""
+        written.append(ReproWritten(site.because[0], inside, made.reason))
+    append_bodies(run, written)
+    return WrittenRepros(own, tuple(stock), tuple(missing))
+
+
+def _write(
+    site: BreakFinding, folder: Path, program: OwnProgram | None, here: LogFiles
+) -> tuple[LogRepro, str]:
+    """The repro, and why it is not of the user's program; empty where it is."""
+    why = _NO_PROGRAM
+    if program is not None and importlib.util.find_spec("torch") is None:
+        why = "torch is not installed here"
+    elif program is not None:
+        file = here.find(site.file, site.line, site.source)
+        why = f"{Path(site.file).name} is not here with the line that the log shows"
+        if file is not None:
+            made = write_own(site, program, file, folder)
+            if made.path is not None:
+                return LogRepro(site.fingerprint, made.path, verified=True), ""
+            why = made.reason
+    return write_stock_repro(site, folder, why), why
+
 
 _XLA_SCRIPT = '''\
 """Shows how torch_xla ends a graph: {kind}
@@ -98,7 +184,7 @@ machine."""
 MISSING = "torch_xla is not installed here"
 
 
-def lazy_program(site: BreakFinding) -> str:
+def _lazy_program(site: BreakFinding) -> str:
     """The program that ends graphs as this break does; empty where there is none."""
     if site.rule == "xla/host-read":
         return _PROGRAMS["operator" if _is_operator(site) else "host-read"]
@@ -108,7 +194,7 @@ def lazy_program(site: BreakFinding) -> str:
     return ""
 
 
-def shows_in_dynamo(site: BreakFinding, run: Run) -> bool:
+def _shows_in_dynamo(site: BreakFinding, run: Run) -> bool:
     """Does the program on plain torch show it too, once it is compiled? A value that a module reads
     breaks Dynamo's graph as well; syncs, operators and training loops don't."""
     if site.rule not in DEVICE_RULES or site.rule == "log/unreported-break":
@@ -122,7 +208,7 @@ def _is_operator(site: BreakFinding) -> bool:
     return "reads no value itself" in site.why
 
 
-def write_lazy(
+def _write_lazy(
     site: BreakFinding, path: Path, kind: str, place: str, source: str
 ) -> tuple[bool, str]:
     """Was it verified, and if it was not, why."""
@@ -131,7 +217,7 @@ def write_lazy(
         "place": place,
         "source": source or "(the log does not include the line)",
     }
-    values |= {"program": lazy_program(site), "name": path.name}
+    values |= {"program": _lazy_program(site), "name": path.name}
     values |= {"exits": exits("graph break"), "ending": ending_source()}
     if importlib.util.find_spec("torch_xla") is None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -320,11 +406,11 @@ def write_stock_repro(site: BreakFinding, folder: Path, why: str = "") -> LogRep
 
 def _of_device(site: BreakFinding, folder: Path) -> LogRepro:
     """Of a break that Dynamo on plain torch does not show."""
-    if not lazy_program(site):
+    if not _lazy_program(site):
         return LogRepro(site.fingerprint, reason=DEVICE_RULES[site.rule or ""].no_repro)
     path = folder / file_name(site).replace("break_", f"{site.category}_".replace("-", "_"), 1)
     texts = (site.gb_type, f"{site.file}:{site.line}", site.source)
-    verified, reason = write_lazy(site, path, *map(one_line, texts))
+    verified, reason = _write_lazy(site, path, *map(one_line, texts))
     written = path if path.is_file() else None
     return LogRepro(site.fingerprint, written, verified=verified, reason=reason)
 

@@ -1,1 +1,0 @@
-"""Repro scripts for graph breaks that are known only from a log."""
