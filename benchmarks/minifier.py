@@ -30,20 +30,17 @@ from subjects.minifier_cases import CASES, Case
 from compilescope.backends.mock.configuration import configure
 from compilescope.errors import ToolError
 from compilescope.minify.engine import reduce
-from compilescope.minify.graph.candidate import op_count
+from compilescope.minify.graph.candidate import op_count, readable
 from compilescope.minify.graph.catcher import Catcher, source_of
 from compilescope.minify.graph.minifier import WARM, all_passes, start_of, write_repro
 from compilescope.minify.graph.record import FailingGraph, read_record
 from compilescope.minify.graph.search import Search, find_record
-from compilescope.minify.graph.surgery import readable
 from compilescope.minify.graph.tasks import run_trial
 from compilescope.minify.sandbox import Sandbox
 from compilescope.minify.script.graph_script import script_text
-from compilescope.minify.violations.catcher import ViolationCatcher
-from compilescope.torchapi.repros.backends import used_backend
-from compilescope.torchapi.repros.constants import Unwritable
-from compilescope.torchapi.repros.graph_writer import write_graph
-from compilescope.torchapi.repros.handover import watched_backends
+from compilescope.minify.violations.repros import ViolationCatcher
+from compilescope.torchapi.repros.definitions import Unwritable, used_backend
+from compilescope.torchapi.repros.graph_writer import watched_backends, write_graph
 
 GRAPH_PASSES = (
     "suffix", "outputs", "dead-code", "prefix", "blocks", "literals", "operations",

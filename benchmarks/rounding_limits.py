@@ -1,5 +1,5 @@
 """How far the limits of `tensors/rounding.py`, `diff/rounds.py`, `diff/runs/sides.py` and
-`diff/localize/verdicts.py` are from what rounding does, and from what mistakes do.
+`diff/localize/probes.py` are from what rounding does, and from what mistakes do.
 
 Takes the operations of tests/tensors/test_rounding.py, each written another way and wrongly,
 on fresh random inputs of the same kind in float32, float16 and bfloat16:
@@ -26,11 +26,11 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "tensors"))
 from test_rounding import DTYPES, RIGHT, WRONG
 
 from compilescope.diff import rounds
-from compilescope.diff.localize import verdicts
+from compilescope.diff.localize import probes
 from compilescope.diff.runs import sides
 from compilescope.tensors import rounding
-from compilescope.tensors.distances import relative_distance, relative_error
 from compilescope.tensors.pairs import pair_up
+from compilescope.tensors.tolerances import relative_distance, relative_error
 from compilescope.torchapi.trials.reruns import Jitter
 
 Operation = Callable[..., torch.Tensor]
@@ -113,7 +113,7 @@ def far(case: Case, test: torch.Tensor) -> float | None:
 
 def jittered(case: Case) -> float:
     found = []
-    for seed in verdicts._SEEDS:
+    for seed in probes._SEEDS:
         with Jitter(seed):
             moved = case.op(*case.inputs)
         found.append(relative_error(case.op(*case.inputs), moved) or 0.0)
@@ -147,7 +147,7 @@ LIMITS: dict[str, str] = {
     "float64 run: distance by its limit, 16 bits": "1: _FAR, _FARTHEST",
     "float64 run: distance by the answer to 1 ulp, float32": f"{sides._WIDE_GROWTH}",
     "float64 run: distance by the answer to 1 ulp, 16 bits": f"{sides._NARROW_GROWTH}",
-    "difference by what 3 jittered runs do": f"{verdicts._AS_FAR}",
+    "difference by what 3 jittered runs do": f"{probes._AS_FAR}",
     "float64: difference by the answer to 1 ulp": f"{rounds._GROWTH:g}",
 }
 

@@ -219,7 +219,7 @@ def _keep(out: Path, found: dict[str, Any]) -> None:
 
 def _search(name: str, asked: argparse.Namespace) -> None:
     """In a process of its own, in the folder of the copy, which gets the tuned text."""
-    from compilescope.cli.signals import ended_in_order
+    from compilescope.cli.progress import ended_in_order
     from compilescope.processes.deadline import Deadline
     from compilescope.recorder.target import Target
     from compilescope.tune.options import TuneOptions

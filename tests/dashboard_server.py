@@ -13,8 +13,8 @@ from typing import Any
 import httpx
 import uvicorn
 
+from compilescope.dashboard.server.app import listening, server_of
 from compilescope.dashboard.server.options import BrowserLimits, Options
-from compilescope.dashboard.server.uvicorn_server import listening, server_of
 
 TOKEN = "a-token-for-tests"
 

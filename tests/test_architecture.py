@@ -208,29 +208,18 @@ def test_only_the_cli_prints() -> None:
 
 
 READ_WHOLE = {
-    "diff/localize/search.py": "one search: operations that are wrong alone, and only together",
-    "diff/report.py": "one result in its three forms: text, JSON, and the record that views draw",
-    "diff/rounds.py": "one set of inputs: both sides run, and what may explain a difference",
-    "diff/runs/model_state.py": "all that a model keeps: found, noted, and brought back",
+    "backends/islands/pieces.py": "a graph taken apart: islands proposed, cut out, put in order",
     "fixes/index.py": "one table: which fix is asked about which kind of finding",
-    "fixes/advice.py": "what to do about a cause: who is asked, within which limits, and the words",
-    "minify/source/one_file.py": "one question, can these files be one: names, modules, order",
-    "report/blocks.py": "one vocabulary: styled words, blocks of them, documents of blocks",
-    "report/render/terminal.py": "one renderer: each block as lines of a terminal",
-    "rules/causes/explanations.py": "why a cause happens: by its rule, and where no rule knows it",
     "scale/store.py": "one store: its files, the lease on it, and the records in it",
-    "settings.py": "the one place that reads the environment, all of it",
-    "source/spots.py": "one place in the user's source: found, parsed, and read",
-    "tensors/rounding.py": "one question, is it rounding: its measures, its limits, its verdict",
     "torchapi/calls/aten.py": "from a graph's nodes to their ATen operators, transforms included",
 }
-"""Files of more than 400 lines that read better whole, and why."""
+"""Files of more than 500 lines that read better whole, and why."""
 
 
 def test_files_stay_small_and_say_what_they_own() -> None:
     for path in sources():
         inside = path.relative_to(PACKAGE).as_posix()
-        is_long = len(path.read_text().splitlines()) > 400
+        is_long = len(path.read_text().splitlines()) > 500
         assert is_long == (inside in READ_WHOLE), path
         assert ast.get_docstring(tree_of(path)), f"{path} has no docstring"
 

@@ -126,7 +126,8 @@ class Stage:
                 shutil.copy(path, folder / "examples")
         shutil.copy(ROOT / "examples" / "tour.py", folder)
         self._copy("tests/fixes/programs/sum_gate.py")
-        shutil.copy(MODELS, folder)
+        for file in MODELS.parent.glob("*.py"):
+            shutil.copy(file, folder)
         for log in LOGS.rglob("*.xz"):
             shutil.copy(log, folder)
         log = LOGS / "console" / "xla_openxla.c02_item.log.xz"

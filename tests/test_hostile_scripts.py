@@ -10,11 +10,11 @@ import msgspec
 
 from compilescope.findings.breaks import BreakFinding
 from compilescope.fixes.diffs import file_diff
-from compilescope.minify.logged import example_scripts
-from compilescope.minify.logged.example_scripts import example_parts
-from compilescope.minify.logged.user_program import file_name
+from compilescope.minify import logged_repros
+from compilescope.minify.logged_program import file_name
+from compilescope.minify.logged_repros import example_parts
 from compilescope.minify.script.conclusion import ending_source, exits
-from compilescope.minify.script.graph_source import _one_line as graph_comment
+from compilescope.minify.script.graph_script import _one_line as graph_comment
 from compilescope.minify.source.findings import SourceFinding
 from compilescope.minify.source.script import Story, finished_script
 from compilescope.repair.delivery.script import ScriptRecipe, make_script
@@ -68,13 +68,13 @@ def test_a_logs_repro_runs_our_example_alone() -> None:
     site = a_site()
     parts = example_parts("scalar-extraction") or example_parts("data-dependent-branch")
     for each in parts[:1]:
-        text = example_scripts._text(site, each, file_name(site), "Verified.", bad())
+        text = logged_repros._text(site, each, file_name(site), "Verified.", bad())
         assert not calls(text) and not steering(text)
-    words = map(example_scripts.one_line, (site.gb_type, site.file, site.source))
-    program = example_scripts._PROGRAMS["host-read"]
+    words = map(logged_repros.one_line, (site.gb_type, site.file, site.source))
+    program = logged_repros._PROGRAMS["host-read"]
     names = dict(zip(("kind", "place", "source"), words, strict=True))
     names |= {"exits": exits("graph break"), "ending": ending_source()}
-    text = example_scripts._XLA_SCRIPT.format(
+    text = logged_repros._XLA_SCRIPT.format(
         **names, program=program, verified="", name=file_name(site)
     )
     assert not calls(text) and not steering(text)

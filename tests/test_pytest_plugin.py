@@ -22,8 +22,7 @@ from compilescope.model.eventfile import event_files
 from compilescope.model.header import read_header
 from compilescope.model.run import Run
 from compilescope.pytest_plugin.marker import TestLimits
-from compilescope.pytest_plugin.message import drawn, shortfall
-from compilescope.pytest_plugin.summary import summary_blocks, tallies
+from compilescope.pytest_plugin.summary import drawn, shortfall, summary_blocks, tallies
 from recorder.harness import environment, finish, latest_folder, latest_run, start
 
 MODEL = """
@@ -618,6 +617,7 @@ def test_the_section(recorded: Outcome) -> None:
     assert max(map(len, text.splitlines())) <= 80
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_hooks_are_off_between_tests_with_limits(tmp_path: Path) -> None:
     text = """

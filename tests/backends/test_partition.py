@@ -14,7 +14,7 @@ import torch
 import torch.utils._pytree as pytree
 
 from backends.toy_adapters import Emulator, denying, lottery
-from compilescope.backends.islands.partitioner import propose_islands, run_order
+from compilescope.backends.islands.pieces import propose_islands, run_order
 
 pytestmark = pytest.mark.torch
 F = torch.nn.functional

@@ -15,8 +15,7 @@ from backends.toy_adapters import Emulator, denying
 from compilescope.backends.adapters.base import AcceleratorAdapter
 from compilescope.backends.adapters.capabilities import AcceleratorCapabilities
 from compilescope.backends.adapters.comparison import beyond, compare_numbers, is_narrowed
-from compilescope.backends.adapters.ledger import Ledger
-from compilescope.backends.islands.records import Verdict, WrongnessCheck
+from compilescope.backends.islands.records import Ledger, Verdict, WrongnessCheck
 
 pytestmark = pytest.mark.torch
 

@@ -110,6 +110,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Ended:
     return finish(start(folder, *arguments), folder)
 
 
+@pytest.mark.slow
 def test_a_backend_that_fails_costs_only_its_own_row(mixed: Ended) -> None:
     assert mixed.status == 1, mixed.stderr
     assert "this backend compiles nothing" in mixed.row(":raises")["error"]
@@ -123,6 +124,7 @@ def test_a_backend_that_fails_costs_only_its_own_row(mixed: Ended) -> None:
         assert row["latency_ms"] is None and row["runs_ms"] == [] and row["speedup"] is None
 
 
+@pytest.mark.slow
 def test_runs_take_turns(mixed: Ended) -> None:
     calls = sorted((int(begun), int(ended), pid) for _, pid, begun, ended in mixed.log)
     for (_, ended, pid), (begun, _, other) in itertools.pairwise(calls):

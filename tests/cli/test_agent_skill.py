@@ -14,7 +14,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from compilescope.cli.commands.agent_skill.text import KEYS, STATUSES, skill_text
+from compilescope.cli.commands.agent_skill import KEYS, STATUSES, skill_text
 from compilescope.cli.main import group
 
 TEXT = skill_text()

@@ -10,8 +10,12 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from compilescope.analysis.guard_groups import ExtraGuards, GuardDifference, guard_groups
-from compilescope.analysis.guarded_graphs import GuardedGraph
+from compilescope.analysis.guarded_graphs import (
+    ExtraGuards,
+    GuardDifference,
+    GuardedGraph,
+    guard_groups,
+)
 from compilescope.cli.commands.analyze import COMMAND
 from compilescope.model.artifacts import DiskArtifacts
 from compilescope.model.bodies import CompileTime, GraphBreak, GraphCaptured, Guard, GuardSet

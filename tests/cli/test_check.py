@@ -420,6 +420,7 @@ def test_coverage_turns_timing_on(project: Path) -> None:
     assert coverage["found"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_a_failed_compilation_that_ends_the_program_is_a_definite_failure() -> None:
     full = BROKEN.replace('backend="eager"', 'backend="eager", fullgraph=True')

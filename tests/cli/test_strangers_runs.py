@@ -17,8 +17,7 @@ from compilescope.model.header import RunHeader, read_header, write_header
 from compilescope.model.home import create_run
 from compilescope.model.provenance import SEALS, is_recorded_here
 from compilescope.model.run_files import PRODUCTS, note_product
-from compilescope.sharing.archive import write_archive
-from compilescope.sharing.run_import import import_archive
+from compilescope.sharing.archive import import_archive, write_archive
 from compilescope.sweep.record import store_url, write_place
 from stored_fixes import NEW, OLD, store_search
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.dashboard.fields import folders as module
-from compilescope.dashboard.fields.folders import Folders
+from compilescope.dashboard.fields import kinds as module
+from compilescope.dashboard.fields.kinds import Folders
 from compilescope.errors import ToolError
 
 

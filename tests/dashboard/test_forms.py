@@ -14,12 +14,12 @@ import pytest
 
 import samples
 from compilescope.dashboard.fields import choices
-from compilescope.dashboard.fields.folders import Folders
 from compilescope.dashboard.fields.form import FilledForm, Form, all_forms, fill
 from compilescope.dashboard.fields.kinds import (
     Checks,
     Field,
     Flag,
+    Folders,
     FormPlace,
     NameList,
     OneOf,
@@ -28,7 +28,7 @@ from compilescope.dashboard.fields.kinds import (
     Text,
     Whole,
 )
-from compilescope.dashboard.fields.paths import (
+from compilescope.dashboard.fields.shared import (
     Backends,
     Build,
     Builds,

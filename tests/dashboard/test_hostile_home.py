@@ -17,13 +17,12 @@ import pytest
 import samples
 from compilescope.dashboard.jobs.job import REQUEST, STARTED, JobRequest, Started, write_record
 from compilescope.dashboard.jobs.service import Jobs
-from compilescope.dashboard.runs import cache
+from compilescope.dashboard.runs import reader_client
 from compilescope.dashboard.server.options import BrowserLimits
 from compilescope.model.artifacts import DiskArtifacts, artifact_name
 from compilescope.model.header import read_header
 from compilescope.model.run import is_live, read_run
-from compilescope.sharing.archive import write_archive
-from compilescope.sharing.run_import import import_archive
+from compilescope.sharing.archive import import_archive, write_archive
 from dashboard_server import TOKEN, serving
 from live_runs import LiveRun
 
@@ -53,9 +52,9 @@ def spoil(home: Path) -> list[str]:
 
 def make_endless_cache(home: Path) -> None:
     endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x"
-    with closing(sqlite3.connect(home / cache.FILE_NAME)) as opened, opened:
+    with closing(sqlite3.connect(home / reader_client.FILE_NAME)) as opened, opened:
         opened.execute("CREATE TABLE form (form TEXT)")
-        opened.execute("INSERT INTO form VALUES (?)", (cache._FORM,))
+        opened.execute("INSERT INTO form VALUES (?)", (reader_client._FORM,))
         opened.execute(f"CREATE VIEW entries AS {endless} AS data FROM c")
 
 

@@ -18,7 +18,7 @@ import pytest
 import samples
 from builders import event
 from compilescope.analysis.digest import digest
-from compilescope.dashboard.runs import cache
+from compilescope.dashboard.runs import reader_client
 from compilescope.dashboard.runs.entry import stamp_of
 from compilescope.dashboard.runs.index import RunIndex
 from compilescope.dashboard.runs.reader import KnownRun, examine
@@ -156,19 +156,19 @@ def test_what_cannot_be_read_has_a_reason(index: RunIndex, home: Path) -> None:
 
 @pytest.mark.parametrize("data", [b"garbage" * 999, b"", b"SQLite format 3\0" + b"\xff" * 5000])
 def test_a_damaged_cache_is_made_anew(data: bytes, home: Path) -> None:
-    (home / cache.FILE_NAME).write_bytes(data)
+    (home / reader_client.FILE_NAME).write_bytes(data)
     for _ in range(2):
         with closing(RunIndex(home)) as index:
             until(functools.partial(is_read, index))
             assert by_run(index)["full"].breaks == 1
-    with closing(sqlite3.connect(home / cache.FILE_NAME)) as opened:
+    with closing(sqlite3.connect(home / reader_client.FILE_NAME)) as opened:
         assert opened.execute("SELECT count(*) FROM entries").fetchone() == (3,)
 
 
 def test_entries_that_make_no_sense_are_read_again(home: Path) -> None:
     with closing(RunIndex(home)) as index:
         until(lambda: is_read(index))
-    with closing(sqlite3.connect(home / cache.FILE_NAME)) as opened, opened:
+    with closing(sqlite3.connect(home / reader_client.FILE_NAME)) as opened, opened:
         opened.execute("UPDATE entries SET data = 'x' WHERE name = 'full'")
     with closing(RunIndex(home)) as index:
         until(lambda: is_read(index))
@@ -178,12 +178,12 @@ def test_entries_that_make_no_sense_are_read_again(home: Path) -> None:
 def test_another_version_counts_for_itself(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(RunIndex(home)) as index:
         until(lambda: is_read(index))
-    monkeypatch.setattr(cache, "_FORM", "another")
-    assert cache.Cache(home).load() == []
+    monkeypatch.setattr(reader_client, "_FORM", "another")
+    assert reader_client.Cache(home).load() == []
 
 
 def test_a_folder_without_a_cache_has_one_in_memory(home: Path) -> None:
-    (home / cache.FILE_NAME).mkdir()
+    (home / reader_client.FILE_NAME).mkdir()
     with closing(RunIndex(home)) as index:
         until(lambda: is_read(index))
         assert by_run(index)["full"].breaks == 1
@@ -264,7 +264,7 @@ def test_a_run_that_cannot_be_read_in_time_is_one_row(
         rows = by_run(index)
     assert "more than 3 s" in rows["ranks"].problem and rows["ranks"].breaks is None
     assert rows["full"].breaks == 1 and rows["swept"].breaks is not None
-    with closing(sqlite3.connect(home / cache.FILE_NAME)) as opened:
+    with closing(sqlite3.connect(home / reader_client.FILE_NAME)) as opened:
         names = opened.execute("SELECT name FROM entries ORDER BY name").fetchall()
     assert names == [("full",), ("swept",)]
 

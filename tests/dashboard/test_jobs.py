@@ -23,19 +23,17 @@ from compilescope.dashboard.jobs.job import (
     CommandJob,
     JobEnd,
     JobRequest,
-    read_record,
-    write_record,
-)
-from compilescope.dashboard.jobs.keeper import RESERVE
-from compilescope.dashboard.jobs.output import (
     OutputLog,
     output_end,
     plain_text,
     read_output,
+    read_record,
     settled,
     whole_characters,
     whole_output,
+    write_record,
 )
+from compilescope.dashboard.jobs.keeper import RESERVE
 from compilescope.dashboard.jobs.service import Jobs, TooManyJobs
 from compilescope.dashboard.jobs.words import job_label
 from compilescope.dashboard.server.options import BrowserLimits

@@ -18,7 +18,7 @@ from compilescope.dashboard import graph_breaks
 from compilescope.dashboard.graph_breaks import RegistryQuery, find
 from compilescope.errors import ToolError
 from compilescope.model.run import read_run
-from compilescope.registry.break_counts import load_break_counts
+from compilescope.registry.cases import load_break_counts
 from compilescope.registry.table import load_registry, table_file
 from compilescope.registry.taxonomy import load_taxonomy
 from compilescope.site.content import Content

@@ -615,7 +615,7 @@ def test_connections_that_ask_for_nothing_make_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else whoever opens as many as there may be files keeps everybody out."""
-    monkeypatch.setattr("compilescope.dashboard.server.uvicorn_server.most_connections", lambda: 8)
+    monkeypatch.setattr("compilescope.dashboard.server.app.most_connections", lambda: 8)
     with probing(tmp_path / "runs") as probe, contextlib.ExitStack() as stack:
         address = ("127.0.0.1", probe.served.options.port)
         idle = [stack.enter_context(socket.create_connection(address, 20)) for _ in range(30)]

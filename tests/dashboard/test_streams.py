@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from compilescope.dashboard.server import uvicorn_server as real_serving
+from compilescope.dashboard.server import app as real_serving
 from compilescope.dashboard.server.app import make_app
 from compilescope.dashboard.server.options import BrowserLimits, Options
 from compilescope.dashboard.server.streams import Update, resume_id, resume_offset, stream

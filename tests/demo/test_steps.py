@@ -8,8 +8,18 @@ import pytest
 
 from compilescope.cli.commands.demo.output import exit_code, shown_lines
 from compilescope.cli.main import group
-from compilescope.demo.step import Command, CommandResult, Result, TourStep
-from compilescope.demo.tour import PROGRAMS, all_steps, choose, make_folder, obstacle, run_step
+from compilescope.demo.tour import (
+    PROGRAMS,
+    Command,
+    CommandResult,
+    Result,
+    TourStep,
+    all_steps,
+    choose,
+    make_folder,
+    obstacle,
+    run_step,
+)
 from compilescope.errors import ToolError
 from gone import is_gone
 

@@ -14,8 +14,7 @@ from compilescope.diff.pictures import VisualizationConfig, draw_pictures  # noq
 from compilescope.diff.report import error_grid, error_profiles  # noqa: E402
 from compilescope.diff.values import ValueDiff  # noqa: E402
 from compilescope.errors import ToolError  # noqa: E402
-from compilescope.tensors.comparison import compare_tensors  # noqa: E402
-from compilescope.tensors.error_map import map_errors  # noqa: E402
+from compilescope.tensors.comparison import compare_tensors, map_errors  # noqa: E402
 
 pytestmark = pytest.mark.torch
 

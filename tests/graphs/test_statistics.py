@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compilescope.analysis.stages.figures import GraphFigures, graph_figures
+from compilescope.analysis.stages.panes import GraphFigures, graph_figures
 from compilescope.analysis.stages.reader import StageReader
 from compilescope.analysis.stages.staged_graphs import staged_graphs
 from compilescope.graphs.flops import count_flops, is_counted

@@ -11,7 +11,7 @@ from compilescope.learn.display import amount, number
 from compilescope.learn.verdict import LearnerAnswer, problem
 from compilescope.model.graph import Graph, Node, TensorInfo
 from compilescope.report.blocks import Document, Measures, Part
-from compilescope.report.graph_lines import rail_rows
+from compilescope.report.graph_drawing import rail_rows
 from compilescope.report.render.html import to_fragment, to_html
 from compilescope.report.render.markdown import to_markdown
 from compilescope.report.render.page import to_page

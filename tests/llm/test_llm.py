@@ -21,7 +21,6 @@ import pytest
 
 from compilescope.errors import ToolError
 from compilescope.llm import replies
-from compilescope.llm.answer import CUT_NOTE, MAX_ANSWER_CHARS
 from compilescope.llm.prompt import (
     MAX_LINE_CHARS,
     MAX_QUESTION_CHARS,
@@ -30,7 +29,7 @@ from compilescope.llm.prompt import (
     prompt_for,
     request_for,
 )
-from compilescope.llm.replies import ask
+from compilescope.llm.replies import CUT_NOTE, MAX_ANSWER_CHARS, ask
 from compilescope.llm.server import GEMINI_URL, OPENAI_URL, ModelSettings, model_settings
 from compilescope.settings import read_model_variables
 

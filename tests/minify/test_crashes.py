@@ -13,10 +13,15 @@ import pytest
 
 from compilescope.minify.sandbox import TaskResult
 from compilescope.minify.script.embedded.crashes import crash_sign
-from compilescope.minify.source.choice import choose
-from compilescope.minify.source.crashes import died, how_known, is_of_compiler
-from compilescope.minify.source.findings import SourceFinding, source_finding
-from compilescope.minify.source.messages import TrialResult
+from compilescope.minify.source.findings import (
+    SourceFinding,
+    TrialResult,
+    choose,
+    died,
+    how_known,
+    is_of_compiler,
+    source_finding,
+)
 from compilescope.minify.source.program_sandbox import seen_in
 from compilescope.minify.source.script import Story, finished_script
 from compilescope.settings import fresh_environment

@@ -14,16 +14,18 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from compilescope.minify.graph.surgery import readable  # noqa: E402
+from compilescope.minify.graph.candidate import readable  # noqa: E402
+from compilescope.minify.graph.record import BackendSource, Setting, Shown  # noqa: E402
 from compilescope.minify.script.embedded.differences import difference  # noqa: E402
 from compilescope.minify.script.embedded.failures import fingerprint  # noqa: E402
 from compilescope.minify.script.embedded.tensors import read_tensors, tensor  # noqa: E402
-from compilescope.minify.script.graph_script import script_text  # noqa: E402
-from compilescope.minify.script.graph_source import graph_classes  # noqa: E402
-from compilescope.minify.script.spec import BackendSource, Setting, Shown  # noqa: E402
+from compilescope.minify.script.graph_script import graph_classes, script_text  # noqa: E402
 from compilescope.model.written_graph import Code, Input, Op, Ref, WrittenGraph  # noqa: E402
-from compilescope.torchapi.repros.graph_writer import GraphAndInputs, write_graph  # noqa: E402
-from compilescope.torchapi.repros.handover import watched_backends  # noqa: E402
+from compilescope.torchapi.repros.graph_writer import (  # noqa: E402
+    GraphAndInputs,
+    watched_backends,
+    write_graph,
+)
 
 EAGER = Setting(BackendSource("'eager'", "eager"))
 SHOWN = Shown("difference", "values", "Nothing.")

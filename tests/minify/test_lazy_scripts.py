@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from compilescope.logs.reader import read_logs
-from compilescope.minify.logged.example_scripts import MISSING
-from compilescope.minify.logged.repros import write_log_repros
-from compilescope.minify.logged.user_program import OwnProgram
+from compilescope.minify.logged_program import OwnProgram
+from compilescope.minify.logged_repros import MISSING, write_log_repros
 from compilescope.model.bodies import ReproWritten
 from compilescope.model.run import read_run
 from logs.consoles import GOLDEN

@@ -12,7 +12,7 @@ import pytest
 
 from builders import ROOT, event, frame, run_of
 from compilescope.findings.breaks import BreakFinding, break_sites
-from compilescope.minify.logged.user_program import OwnProgram, write_own
+from compilescope.minify.logged_program import OwnProgram, write_own
 from compilescope.model.bodies import GraphBreak
 from compilescope.torchapi.plain_torch import PlainTorch
 

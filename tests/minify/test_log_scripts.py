@@ -14,7 +14,7 @@ import pytest
 from builders import ROOT, event, frame, run_of
 from compilescope import plugins
 from compilescope.findings.breaks import BreakFinding, break_sites
-from compilescope.minify.logged.example_scripts import example_parts, taken_apart, write_stock_repro
+from compilescope.minify.logged_repros import example_parts, taken_apart, write_stock_repro
 from compilescope.model.bodies import GraphBreak
 from compilescope.rules import breaks
 from compilescope.rules.causes.rule import BreakRule

@@ -7,9 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from compilescope.minify.engine import NotInteresting, Pass, reduce
-from compilescope.minify.graph.candidate import GraphCandidate, op_count
+from compilescope.minify.graph.candidate import GraphCandidate, op_count, outputs_of, users
 from compilescope.minify.graph.minifier import all_passes
-from compilescope.minify.graph.surgery import outputs_of, users
 from compilescope.model.written_graph import WrittenGraph
 from minify.made_graphs import faults, made_graph
 

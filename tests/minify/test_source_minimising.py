@@ -12,11 +12,8 @@ from typing import Any
 
 import pytest
 
-from compilescope.minify.source.choice import choose
-from compilescope.minify.source.findings import SourceFinding, source_finding
-from compilescope.minify.source.messages import TrialResult
-from compilescope.minify.source.minifier import MinifyOptions, SourceRepro, minimise
-from compilescope.minify.source.program import read_program
+from compilescope.minify.source.findings import SourceFinding, TrialResult, choose, source_finding
+from compilescope.minify.source.minifier import MinifyOptions, SourceRepro, minimise, read_program
 from compilescope.minify.source.program_sandbox import (
     FindingJudge,
     ProgramFiles,

@@ -25,7 +25,7 @@ from compilescope.errors import ToolError  # noqa: E402
 from compilescope.minify.graph.record import RECORD, UNCHECKED, FailingGraph, read_record  # noqa: E402
 from compilescope.minify.graph.search import Search, find_record  # noqa: E402
 from compilescope.minify.sandbox import Sandbox  # noqa: E402
-from compilescope.minify.violations.catcher import ViolationCatcher  # noqa: E402
+from compilescope.minify.violations.repros import ViolationCatcher  # noqa: E402
 from compilescope.model.bodies import MinifyOutcome  # noqa: E402
 from compilescope.model.run import read_run  # noqa: E402
 from compilescope.settings import fresh_environment  # noqa: E402

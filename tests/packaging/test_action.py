@@ -126,6 +126,7 @@ def test_a_graph_break_fails_the_job_and_is_reported(folder: Path) -> None:
     assert "GB0059" in runner.summary.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_what_is_allowed_passes(folder: Path) -> None:
     inputs = {"program": "train.py", "options": "--max-breaks 1", "python": sys.executable}

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from compilescope.cli.signals import ended_in_order
+from compilescope.cli.progress import ended_in_order
 from compilescope.errors import ToolError, as_limit
 from compilescope.processes import guard, guard_process
 from compilescope.processes.guard import (

@@ -25,7 +25,7 @@ from waiting import until
 COMMAND = r"""
 import os, sys
 from pathlib import Path
-from compilescope.cli.signals import ended_in_order
+from compilescope.cli.progress import ended_in_order
 from compilescope.processes.guard import children
 from compilescope.processes.child import run_process
 

@@ -11,8 +11,14 @@ from typing import Any
 import pytest
 
 from compilescope.errors import ToolError
-from compilescope.registry.sentences import clean_context, clean_explanation, join_hints
-from compilescope.registry.table import Registry, load_registry, normal_id
+from compilescope.registry.table import (
+    Registry,
+    clean_context,
+    clean_explanation,
+    join_hints,
+    load_registry,
+    normal_id,
+)
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,15 @@ import pytest
 from compilescope.errors import ToolError
 from compilescope.registry import torch_copy
 from compilescope.registry.lint import TableCompanions, counted, lint
-from compilescope.registry.raised_breaks import raised_types, same_type
 from compilescope.registry.table import load_registry, parse_registry
 from compilescope.registry.taxonomy import load_taxonomy
-from compilescope.registry.torch_copy import dynamo_sources, read_table, torch_of
+from compilescope.registry.torch_copy import (
+    dynamo_sources,
+    raised_types,
+    read_table,
+    same_type,
+    torch_of,
+)
 
 TABLE = json.dumps({"GB0001": [{"Gb_type": "One"}], "GB0002": [{"Gb_type": "Two {x}"}]})
 SOURCE = """

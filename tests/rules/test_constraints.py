@@ -22,7 +22,7 @@ from compilescope.rules.constraints.shape import ShapeConstraint
 from compilescope.rules.hardware.checks import all_rules, check_graph, constraints_of
 from compilescope.rules.hardware.constraint import Breach, Constraint, ConstraintRule, values
 from compilescope.rules.hardware.op_names import OpPatterns, canonical
-from compilescope.rules.hardware.view_ops import is_dense, overlaps
+from compilescope.rules.hardware.operands import is_dense, overlaps
 
 RULES = all_rules()
 HERE = Frame("model.py", 7, "forward", source="y = f(x)")

@@ -7,8 +7,7 @@ import re
 from importlib.metadata import version
 from pathlib import Path
 
-from compilescope.registry.break_counts import load_break_counts
-from compilescope.registry.cases import read_examples
+from compilescope.registry.cases import load_break_counts, read_examples
 from compilescope.registry.history import release_of
 from compilescope.registry.table import normal_id
 from compilescope.site.build import BuiltSite

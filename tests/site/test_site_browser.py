@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from browsing import CONTRAST, page_driver
-from compilescope.registry.break_counts import load_break_counts
+from compilescope.registry.cases import load_break_counts
 from compilescope.registry.table import load_registry
 from compilescope.site.build import BuiltSite
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from compilescope.errors import ToolError
-from compilescope.sweep.program import ProgramRequest, SweepProgram
-from compilescope.sweep.program_list import left_out_words, list_programs
+from compilescope.sweep.program import ProgramRequest, SweepProgram, left_out_words, list_programs
 
 USES_TORCH = "import torch\n"
 

@@ -22,8 +22,7 @@ from compilescope.report.render.page import to_page
 from compilescope.report.render.terminal import blocks_to_text, to_text
 from compilescope.report.section import Reading
 from compilescope.report.size_limits import fit_lines
-from compilescope.report.sweep_changes import changes_document
-from compilescope.report.sweeps import sweep_blocks
+from compilescope.report.sweeps import changes_document, sweep_blocks
 from sweep_samples import BREAK, job, sweep_run
 
 MATRIX = Matrix(

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.cli.commands.tune.options import TuneRequest
-from compilescope.cli.commands.tune.output import _told, deliver
+from compilescope.cli.commands.tune.output import TuneRequest, _told, deliver
 from compilescope.model.outcomes import TuneAttempt, TuneOutcome
 from compilescope.processes.deadline import Deadline
 from compilescope.recorder.target import Target
@@ -41,6 +40,7 @@ def _request(program: Path, deadline: Deadline | None = None) -> tuple[TuneReque
     return request, result
 
 
+@pytest.mark.slow
 def test_it_is_run_and_may_print_other_numbers_but_is_not_verified_without_a_measurement(
     tmp_path: Path,
 ) -> None:

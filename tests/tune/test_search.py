@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.cli.commands.tune.options import TuneRequest
-from compilescope.cli.commands.tune.output import _told, deliver
+from compilescope.cli.commands.tune.output import TuneRequest, _told, deliver
 from compilescope.fixes.patch import Patch
 from compilescope.processes.deadline import Deadline
 from compilescope.recorder.target import Target

@@ -7,6 +7,7 @@ be apart is measured, not guessed: eager mode runs again with every result moved
 
 from __future__ import annotations
 
+import ctypes
 import math
 import operator
 import random
@@ -722,7 +723,7 @@ class Fuzzer:
             options = {"backend": "compiler", "off": off, "fallback": "error", "threads": "2"}
             options |= {"cache": self._cache, "flags": self._flags}
             options = {key: value for key, value in options.items() if value}
-            functions = self.library.compile_batch(texts, options)
+            functions = _compile_batch(self.library, texts, options)
             for task, function in zip(tasks, functions, strict=True):
                 yield self._judged(task, f"generated code, {setting}", function)
 
@@ -762,3 +763,17 @@ class _Task:
     program: RandomProgram
     translation: Translation
     judge: Judge
+
+
+def _compile_batch(
+    library: Library, graphs: Sequence[str], options: dict[str, str]
+) -> list[Function]:
+    """Many graphs by one call of the machine's compiler; all or none."""
+    compile_batch = library._c.mini_compile_batch
+    compile_batch.restype = ctypes.c_int32
+    texts = (ctypes.c_char_p * len(graphs))(*(graph.encode() for graph in graphs))
+    handles = (ctypes.c_void_p * len(graphs))()
+    lines = "\n".join(f"{key}={value}" for key, value in options.items()).encode()
+    if compile_batch(texts, ctypes.c_int32(len(graphs)), lines, handles):
+        raise library._error()
+    return [Function(library, handle) for handle in handles if handle is not None]

@@ -11,17 +11,17 @@ pytest.importorskip("torch")
 import torch
 from torch import nn
 
-from compilescope.diff.localize.graph_parts.anatomy import Anatomy, examine
-from compilescope.diff.localize.graph_parts.part_runs import PartCall, run_eagerly
-from compilescope.diff.localize.graph_parts.part_values import RecordedValues
-from compilescope.diff.localize.graph_parts.parts import part_of, side_by_side
-from compilescope.diff.localize.graph_parts.recorder import (
+from compilescope.diff.localize.graph_parts.anatomy import (
+    Anatomy,
     GraphRecorder,
     RecordedCall,
+    examine,
 )
+from compilescope.diff.localize.graph_parts.part_runs import PartCall, RecordedValues, run_eagerly
+from compilescope.diff.localize.graph_parts.parts import part_of, side_by_side
 from compilescope.diff.runs.modes import RandomState
 from compilescope.tensors.copies import copied_values
-from compilescope.tensors.distances import is_same
+from compilescope.tensors.tolerances import is_same
 from compilescope.torchapi.compilation.settings import everything_compiled
 
 pytestmark = pytest.mark.torch
