@@ -56,7 +56,6 @@ def fixed_outcome(program: Path, **fields: Any) -> SearchResult:
     known: dict[str, Any] = {
         "files": {str(program): NEW},
         "originals": {str(program): OLD},
-        "main": str(program),
         "before": totals(1, graphs=2),
         "after": totals(0, graphs=1),
     }

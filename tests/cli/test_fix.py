@@ -60,7 +60,7 @@ def _fixed(folder: Path, **fields: Any) -> SearchResult:
     """One verified fix of train.py."""
     file = str(folder / "train.py")
     made = attempt(file=file, line=5)
-    known = {"files": {file: NEW}, "originals": {file: OLD}, "main": file}
+    known = {"files": {file: NEW}, "originals": {file: OLD}}
     return outcome(made, **{**known, **fields})
 
 

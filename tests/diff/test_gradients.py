@@ -144,3 +144,29 @@ def test_optimizers_by_name_class_and_function() -> None:
 def test_nothing_to_train_is_said() -> None:
     with pytest.raises(ToolError, match="no output requires a gradient"):
         compared(lambda x: x > 0)
+
+
+def test_a_gradient_that_is_changed_in_an_argument() -> None:
+    """Not what `backward` computes, but what the call does to a gradient that is there already."""
+
+    def scale(weight: torch.Tensor) -> torch.Tensor:
+        assert weight.grad is not None
+        weight.grad.mul_(2.0)
+        return weight.grad.sum()
+
+    def forgetting(graph: Any, inputs: Any) -> Any:
+        def run(*args: Any) -> Any:
+            kept = [(a, a.clone()) for a in args if isinstance(a, torch.Tensor)]
+            results = graph(*args)
+            for tensor, before in kept:
+                tensor.data.copy_(before)
+            return results
+
+        return run
+
+    weight = nn.Parameter(torch.ones(3))
+    weight.grad = torch.arange(3.0)
+    same = KernelDiffHarness(scale, (weight,), test_backend="eager").compare()
+    wrong = KernelDiffHarness(scale, (weight,), test_backend=forgetting).compare()
+    assert same.passed and not wrong.passed
+    assert weight.grad.tolist() == [0, 1, 2]

@@ -16,7 +16,7 @@ from compilescope.analysis.digest import digest
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.subject import Program, Subject, subjects_of
 from compilescope.source.examples import Example, RefusalExample
-from compilescope.source.refusals import Refused
+from compilescope.source.refusals import NotMeant, Refused
 
 
 def program_of(folder: Path, text: str, name: str = "program.py") -> Program:
@@ -66,15 +66,43 @@ def shown_by(example: Example | RefusalExample) -> str:
 
 def holds(fix: Fix, example: Example | RefusalExample, found: list[Subject]) -> bool:
     """Of what was found in its program: the fix answers it, as the example says."""
-    first = next((each for each in found if fix.rules & each.keys), None)
-    if first is None:
-        return False
+    if isinstance(example, RefusalExample):
+        return any(re.search(example.because, each) for each in refusals(fix, found))
+    first = meant(fix, found)
     try:
-        patch = fix.propose(first)
+        patch = fix.propose(first) if first is not None else None
+    except Refused:
+        return False
+    return patch is not None and [*patch.files.values()] == [example.good]
+
+
+def refusals(fix: Fix, found: list[Subject]) -> list[str]:
+    """Why the fix refuses what was found; empty where it does not refuse all of it. Their order
+    is by cost, which is a matter of time, so the reason that is looked for may be any."""
+    reasons = []
+    for each in found:
+        if fix.rules & each.keys:
+            try:
+                fix.propose(each)
+                return []
+            except Refused as refused:
+                reasons.append(str(refused))
+    return reasons
+
+
+def meant(fix: Fix, found: list[Subject]) -> Subject | None:
+    """What the fix is meant for, of what was found. Their order is by cost, which is a matter of
+    time: the first that it does not call somebody else's."""
+    keyed = [each for each in found if fix.rules & each.keys]
+    return next((each for each in keyed if _is_meant(fix, each)), next(iter(keyed), None))
+
+
+def _is_meant(fix: Fix, subject: Subject) -> bool:
+    try:
+        fix.propose(subject)
     except Refused as refused:
-        wanted = getattr(example, "because", None)
-        return wanted is not None and re.search(wanted, str(refused)) is not None
-    return isinstance(example, Example) and [*patch.files.values()] == [example.good]
+        return not isinstance(refused, NotMeant)
+    return True
 
 
 def subjects(folder: Path, text: str) -> list[Subject]:

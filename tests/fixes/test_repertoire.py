@@ -19,7 +19,7 @@ from compilescope.fixes.subject import Subject, subjects_of
 from compilescope.model.bodies import GraphCaptured
 from compilescope.source.examples import Example, RefusalExample
 from compilescope.source.refusals import Refused
-from fixes.repertoire import example_name, holds, program_of, subjects
+from fixes.repertoire import example_name, holds, meant, program_of, refusals, subjects
 
 pytestmark = pytest.mark.torch
 EXAMPLES = [(fix, example) for fix in all_fixes() for example in fix.examples]
@@ -58,9 +58,9 @@ def test_it_does_what_its_example_says(
     if not expected(example_name(fix, example)):
         assert not holds(fix, example, lost_by(example.bad))
         return
-    found = [each for each in lost_by(example.bad) if fix.rules & each.keys]
-    assert found, "the example and what the fix is for"
-    patch = fix.propose(found[0])
+    found = meant(fix, lost_by(example.bad))
+    assert found is not None, "the example and what the fix is for"
+    patch = fix.propose(found)
     (text,) = patch.files.values()
     assert text == example.good
     assert not (fix.observable and patch.safe)
@@ -90,10 +90,7 @@ def test_it_refuses_with_the_reason(fix: Fix, example: RefusalExample, tmp_path:
     if not expected(example_name(fix, example)):
         assert not holds(fix, example, all_found)
         return
-    found = [each for each in all_found if fix.rules & each.keys]
-    assert found, "the program and what the fix is for"
-    with pytest.raises(Refused, match=example.because):
-        fix.propose(found[0])
+    assert holds(fix, example, all_found), refusals(fix, all_found)
 
 
 def test_fixes_describe_themselves() -> None:

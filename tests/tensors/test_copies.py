@@ -73,3 +73,27 @@ def test_values_keep_what_they_are() -> None:
     [copy] = copied_values([expanded])
     copy.add_(1)
     assert copy.tolist() == [2] * 4 and expanded.tolist() == [1] * 4
+
+
+def test_gradients_that_lie_in_arguments_are_copied_with_them() -> None:
+    """Clipping reads and writes them; a copy without them would be another argument."""
+    weight = torch.nn.Parameter(torch.ones(3))
+    weight.grad = torch.arange(3.0)
+    arguments = CopiedArguments(([weight],), {}, [])
+    (copies,), _ = arguments.copied()
+    copies[0].grad.mul_(2.0)
+    assert copies[0].grad.tolist() == [0, 2, 4] and weight.grad.tolist() == [0, 1, 2]
+    (wide,), _ = arguments.copied(lambda dtype: torch.float64)
+    assert wide[0].grad.dtype is torch.float64
+    (forgotten,), _ = arguments.copied(forget=True)
+    assert forgotten[0].grad is None
+    (others,), _ = arguments.remade(lambda tensor: tensor.detach() + 1)
+    assert others[0].grad.tolist() == [1, 2, 3] and weight.grad.tolist() == [0, 1, 2]
+
+
+def test_an_argument_whose_gradient_is_the_other_argument() -> None:
+    weight = torch.nn.Parameter(torch.ones(2))
+    weight.grad = torch.zeros(2)
+    (one, gradient), _ = CopiedArguments((weight, weight.grad), {}, []).copied()
+    gradient.add_(1.0)
+    assert one.grad.tolist() == [1, 1] and weight.grad.tolist() == [0, 0]

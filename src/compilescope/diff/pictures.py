@@ -52,7 +52,7 @@ def draw_pictures(
     """One summary, and a heatmap with a histogram for each tensor that differs; their paths."""
     config = config or VisualizationConfig()
     pyplot = plotter()
-    names = _Names(folder, config)
+    names = _PictureNames(folder, config)
     told = [diff for diff in diffs if diff.numbers is not None]
     written = []
     if told:
@@ -66,7 +66,7 @@ def draw_pictures(
     return written
 
 
-class _Names:
+class _PictureNames:
     """File names that say what they show, and never the same one twice."""
 
     def __init__(self, folder: Path, config: VisualizationConfig) -> None:

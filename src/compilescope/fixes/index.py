@@ -254,6 +254,7 @@ INDEX: dict[str, Indexed] = {
     "pure-call-once": Indexed(
         "breaks.pure_call_once", 50, "source", ("GB0134", "GB0299", "outside-call")
     ),
+    "register-buffer": Indexed("breaks.register_buffer", 35, "source", ("GB0116",)),
     "report-in-graph": Indexed(
         "breaks.report_in_graph",
         59,
@@ -541,6 +542,30 @@ INDEX: dict[str, Indexed] = {
         42,
         "source",
         ("GB0033", "GB0208", "numpy-call", "outside-call"),
+    ),
+    "function-operator": Indexed(
+        "breaks.function_operator",
+        98,
+        "source",
+        (
+            "GB0036",
+            "category/data-dependent-branch",
+            "dynamic-shape",
+            "scalar-extraction",
+            "tensor-if",
+        ),
+    ),
+    "list-for-tensor": Indexed(
+        "breaks.list_for_tensor",
+        36,
+        "source",
+        ("GB0033", "GB0124", "category/data-dependent-branch", "scalar-extraction"),
+    ),
+    "number-for-size": Indexed(
+        "breaks.number_for_size",
+        126,
+        "source",
+        ("GB0036", "GB0124", "GB6622", "dynamic-shape", "scalar-extraction"),
     ),
     "run-when-empty": Indexed(
         "breaks.run_when_empty",

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 
@@ -41,6 +41,8 @@ class Patch(msgspec.Struct, frozen=True):
     """Variables that the program is to be started with."""
     needs_human: str = ""
     """What a person has to fill in or decide; such a patch is never called verified."""
+    keeps_break: bool = False
+    """Another break in its way stays, in another form: what removes that one is tried first."""
 
     @property
     def safe(self) -> bool:
@@ -48,7 +50,7 @@ class Patch(msgspec.Struct, frozen=True):
         return not self.states and not self.needs_human
 
 
-class Hunk(NamedTuple):
+class Hunk(msgspec.Struct, frozen=True):
     """Lines `start` to `end` (from 0, the end not among them) become `lines`."""
 
     start: int

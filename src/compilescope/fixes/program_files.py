@@ -10,14 +10,16 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import PurePosixPath, PureWindowsPath
 
+import msgspec
+
 from compilescope.model.plain_files import read_source_text
 from compilescope.model.run import Run
 from compilescope.model.stack import origin_of
+from compilescope.patterns import late
 
 
 def main_file_of(command: Sequence[str], cwd: str) -> str:
@@ -53,12 +55,11 @@ def _module_file(name: str, cwd: str) -> str:
     return spec.origin or "" if spec is not None else ""
 
 
-_PACKAGES = re.compile(r"[/\\](?:site|dist)-packages[/\\](.+)", re.DOTALL)
+_PACKAGES = late(r"[/\\](?:site|dist)-packages[/\\](.+)", re.DOTALL)
 _MODULE = "<module>"
 
 
-@dataclass(frozen=True)
-class LogFiles:
+class LogFiles(msgspec.Struct, frozen=True):
     """Finds the files that a log names on this machine."""
 
     main: str = ""

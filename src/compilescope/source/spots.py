@@ -10,13 +10,14 @@ import ast
 import functools
 from bisect import bisect_left
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import msgspec
 
 from compilescope.model.python_text import parse_python
 from compilescope.model.run import Run
 
-Node = tuple[ast.AST, tuple[ast.AST, ...]]
+Node: TypeAlias = "tuple[ast.AST, tuple[ast.AST, ...]]"
 """With its ancestors, its parent first."""
 _MOST_STEPS = 20_000
 """Nodes looked at for single lines. Chosen: after so many it is cheaper to look at the whole file

@@ -170,12 +170,17 @@ class CopiedArguments:
         return list(tensors_of((self.args, self.kwargs)))
 
     def copied(
-        self, dtypes: Dtypes = same_dtype, *, gradients: bool = False
+        self, dtypes: Dtypes = same_dtype, *, gradients: bool = False, forget: bool = False
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """`gradients`: numbers that are not whole require one, whether they did or not."""
+        """`gradients`: numbers that are not whole require one, whether they did or not. `forget`:
+        those that lie in the originals already are left out."""
         foreign = self._foreign()
-        made = copied_tensors(foreign, dtypes)
-        return self._with({id(t): _like(made[id(t)], t, gradients) for t in foreign})
+        held = {} if forget else _gradients_in(foreign)
+        made = copied_tensors([*foreign, *held.values()], dtypes)
+        copies = {id(t): _like(made[id(t)], t, gradients) for t in foreign}
+        for owner, gradient in held.items():
+            copies[owner].grad = made[id(gradient)]
+        return self._with(copies)
 
     def remade(
         self, make: Callable[[torch.Tensor], torch.Tensor]
@@ -189,6 +194,9 @@ class CopiedArguments:
             new = make(tensor) if other is None else other.detach().view_as(other)
             made.setdefault(piece, new)
             found[id(tensor)] = _like(new, tensor, False)
+        for owner, gradient in _gradients_in(self._foreign()).items():
+            if found[owner].is_leaf and found[owner].shape == gradient.shape:
+                found[owner].grad = make(gradient)
         return self._with(found)
 
     def _foreign(self) -> list[torch.Tensor]:
@@ -212,6 +220,17 @@ class CopiedArguments:
             if name not in self.shared:
                 self.shared.append(name)
             return value
+
+
+def gradient_of(tensor: torch.Tensor) -> torch.Tensor | None:
+    """Only a leaf keeps one; torch warns who asks others."""
+    return tensor.grad if tensor.is_leaf else None
+
+
+def _gradients_in(tensors: Iterable[torch.Tensor]) -> dict[int, torch.Tensor]:
+    """What an earlier `backward` left in them, by the id of the tensor: clipping reads it."""
+    found = ((id(tensor), gradient_of(tensor)) for tensor in tensors)
+    return {owner: gradient for owner, gradient in found if gradient is not None}
 
 
 def _piece(tensor: torch.Tensor) -> tuple[Any, ...]:

@@ -132,8 +132,8 @@ class _NativeWalk:
             tally.merge(state.tally(), self._rules.worst)
         return tally
 
-    def _walk(self, parts: Iterable[_Part]) -> _State:
-        state = _State(self._profiles(), self._rules)
+    def _walk(self, parts: Iterable[_Part]) -> _ThreadSums:
+        state = _ThreadSums(self._profiles(), self._rules)
         for place, one, other in parts:
             state.asked.base = place
             self._add(
@@ -149,7 +149,7 @@ class _NativeWalk:
         return [Profile.empty(size, self._rules.bins) for size in self._pair.shape]
 
 
-class _State:
+class _ThreadSums:
     """What one thread adds up."""
 
     def __init__(self, profiles: list[Profile], rules: Rules) -> None:

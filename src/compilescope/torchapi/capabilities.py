@@ -79,6 +79,7 @@ _FUNCTIONS = {
     "torch._library.effects.EffectType.ORDERED": "the fixes `print-in-graph` and `report-in-graph`",
     "torch.compiler.assume_constant_result": "the fix `pure-call-once`",
     "torch.compiler.config.dynamic_sources": "the fix `dynamic-sources`",
+    "torch.compiler.disable": "the fix `number-for-size`",
     "torch.compiler.is_compiling": "the fix `print-while-eager`",
     "torch.compiler.save_cache_artifacts": "the candidate `mega-cache` of `compilescope tune`",
     "torch.compiler.set_stance": "fixes that leave the first call to eager mode",

@@ -40,7 +40,9 @@ def value_fact(value: Any) -> ValueFact:
 
 def stored_attribute(value: Any, name: str) -> Any:
     """What is stored under a name, without running any property; `NOTHING` where nothing is."""
-    if isinstance(value, (type, ModuleType, torch.Tensor)):
+    if isinstance(value, torch.Tensor):
+        return _of_tensor(value, name)
+    if isinstance(value, (type, ModuleType)):
         return NOTHING
     held = getattr(value, "__dict__", None)
     if not isinstance(held, dict):
@@ -54,6 +56,16 @@ def stored_attribute(value: Any, name: str) -> Any:
                 return inner[name]
     stored = vars(type(value)).get(name, NOTHING)
     return stored if isinstance(stored, _PLAIN) else NOTHING
+
+
+def _of_tensor(tensor: torch.Tensor, name: str) -> Any:
+    """What torch keeps beside the numbers; a subclass may compute it, and torch warns who asks a
+    tensor for its gradient that is not a leaf."""
+    if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+        return NOTHING
+    if name == "grad" and tensor.is_leaf:
+        return tensor.grad
+    return tensor.data if name == "data" else NOTHING
 
 
 def traced_values(

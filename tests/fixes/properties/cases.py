@@ -269,6 +269,72 @@ def f(x, weight):
 """),
         ("whole:any", "vector:any"),
     ),
+    Case(
+        "function-operator",
+        _program("""
+def filled(x, y):
+    out = torch.zeros(x.shape, dtype=torch.float64).add(1)
+    counts = y.long() * 2
+    flat = torch.zeros_like(x, dtype=torch.long)
+    for place in torch.nonzero(x):
+        if place.sum() > 1:
+            out[tuple(place)] = place.sum()
+        flat += 1
+    return out, counts.abs()
+
+
+def f(x, y):
+    out, counts = filled(x, y)
+    return out * 2, counts + 1
+"""),
+        ("whole:bool", "whole:index"),
+        draws=10,
+    ),
+    Case(
+        "list-for-tensor",
+        _program("""
+def f(x, y):
+    sizes = [each.unsqueeze(0).flatten(1).shape for each in (x, y)]
+    shapes = torch.as_tensor(sizes)
+    scale = x.double().mean()
+    found = [scale.view(1)]
+    start = 0
+    for rows, columns in shapes:
+        found.append(torch.linspace(0.5, columns - 0.5, columns) / (scale * columns))
+        found.append(x.flatten()[start : start + rows * columns].view(rows, -1).double().sum(1))
+        start += rows
+    return torch.cat(found), shapes
+"""),
+        ("whole:any", "any"),
+    ),
+    Case(
+        "number-for-size",
+        _program("""
+def f(x, y):
+    counts = (x > 0).long().flatten()
+    most = counts.sum()
+    places = torch.arange(most) < counts.unsqueeze(-1)
+    return y.new_zeros(2, most + 1), places, y[:most], torch.full((most, 2), 3)
+"""),
+        ("whole:any", "whole:any"),
+    ),
+    Case(
+        "number-for-size",
+        _program("""
+def counted(x):
+    most = x.long().amax().abs()
+    return most, x.flatten()
+
+
+def f(x, weight):
+    if (x > 1).any().item():
+        weight = weight * 2
+    most, flat = counted(x)
+    kept = flat.narrow(0, 0, most)
+    return kept, weight, torch.zeros(2 * most, 2)
+"""),
+        ("whole:any", "whole:any"),
+    ),
     Case("masked-reduction", 0),
     Case("masked-reduction", 1),
     Case("masked-reduction", 2),
@@ -354,6 +420,7 @@ def f(x, y):
     Case("searchsorted-for-digitize", 1, ("still:float",)),
     Case("scipy-operator", 0),
     Case("grad-mode-inside", 0),
+    Case("register-buffer", 0),
     Case("uniform-for-random", 0),
     Case("uniform-for-random", 1),
     Case("device-given", 0),

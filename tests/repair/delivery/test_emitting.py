@@ -109,7 +109,6 @@ def test_it_is_run_before_it_is_handed_out(
         attempt(file=str(nets), line=6),
         files={str(nets): MENDED},
         originals={str(nets): NETS},
-        main=str(tmp_path / "main.py"),
     )
     emitted = emit(plan, made, target, SearchOptions(stdin=b"piped"), ("one fix",))
     assert emitted.proof.holds is holds, emitted.proof.reason
@@ -149,7 +148,6 @@ def test_its_own_breaks_and_results_decide(
         attempt(file=str(nets), line=6),
         files={str(nets): fixed},
         originals={str(nets): NETS},
-        main=str(tmp_path / "main.py"),
     )
     plan = plan_script(target, None)
     emitted = emit(plan, made, target, SearchOptions(), ("one fix",), claimed=totals(breaks))

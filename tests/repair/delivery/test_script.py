@@ -201,6 +201,25 @@ def test_new_statements_decorators_and_defaults(folder: Path) -> None:
     assert _ran(folder) == (AS_IT_WAS.replace(" 5 4 7", " 10 4 7"), "")
 
 
+def test_new_statements_and_functions_come_in_the_order_of_the_file(folder: Path) -> None:
+    """The decorator stands before the function that it makes, what uses that function after it."""
+    operator = (
+        "class _Operator:\n    def __init__(self, function):\n        self.calls = [function]\n\n"
+        "    def then(self, function):\n        self.calls.append(function)\n"
+        "        return function\n\n"
+        "    def __call__(self, x):\n        for call in self.calls:\n            x = call(x)\n"
+        "        return x\n\n\n"
+    )
+    after = "\n\n@counted.then\ndef _more(x):\n    return x + 100\n"
+    nets = _changed(
+        NETS,
+        ("@functools.lru_cache\ndef counted(x):", f"{operator}@_Operator\ndef counted(x):"),
+        ("\n    return x\n\n\ndef make(x):", f"\n    return x\n{after}\n\ndef make(x):"),
+    )
+    _made(folder, {"nets.py": nets})
+    assert _ran(folder) == (AS_IT_WAS.replace(" 5 4 7", " 105 4 7"), "")
+
+
 def test_what_stands_outside_of_functions(folder: Path) -> None:
     """In a package it is refused; a module of the user's own is carried as a whole."""
     script = _made(folder, {"nets.py": NETS.replace("SCALE = 10", "SCALE = 11")})

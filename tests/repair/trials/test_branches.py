@@ -97,7 +97,9 @@ def test_a_check_that_never_failed_is_read(test: str, asked: str, verdict: str) 
 
     old = f"def f(x, n):\n    if {test}:\n        raise ValueError('no')\n    return x\n"
     new = f"def f(x, n):\n    torch._assert_async({asked}, 'no')\n    return x\n"
-    branch = {"file": "/a.py", "line": 2, "column": 7, "sides": [False], "by_tensor": True}
+    # Python asks what stands after the `not`.
+    asked_at, was = (11, True) if test.startswith("not ") else (7, False)
+    branch = {"file": "/a.py", "line": 2, "column": asked_at, "sides": [was], "by_tensor": True}
     record = {"coverage": {"branches": [branch], "lines": {}}}
     before: Any = SimpleNamespace(probed=SimpleNamespace(record=record))
     changes = changes_between(Version({"/a.py": old}), Version({"/a.py": new}))
@@ -164,5 +166,45 @@ def test_a_part_that_was_never_true(
     record = {"coverage": {"branches": branches, "lines": {}}}
     before: Any = SimpleNamespace(probed=SimpleNamespace(record=record))
     changes = changes_between(Version({"/a.py": old}), Version({"/a.py": new}))
+    (check,), _ = check_branches(before, changes)
+    assert check.verdict == verdict, check.words
+
+
+@pytest.mark.parametrize(
+    ("test", "arguments", "verdict"),
+    [
+        # The body ran, and the patch leaves alone what did not.
+        ("not flag", (False, 1), "pass"),
+        ("flag", (True, 1), "pass"),
+        ("other is not None", (True, 1), "pass"),
+        ("not (flag and other is None)", (True, 1), "pass"),
+        # The body, which the patch changes, never ran.
+        ("not flag", (True, 1), "unknown"),
+        ("flag", (False, 1), "unknown"),
+        ("other is not None", (True, None), "unknown"),
+        ("other is None", (True, 1), "unknown"),
+    ],
+)
+def test_a_side_that_never_ran_is_known_as_it_is_written(
+    tmp_path: Path, test: str, arguments: tuple[Any, ...], verdict: str
+) -> None:
+    from types import SimpleNamespace
+
+    from compilescope.repair.trials.child.branches import Coverage
+    from compilescope.repair.trials.child.prober import _described
+    from compilescope.repair.trials.value_checks import check_branches
+    from compilescope.repair.trials.version import Version, changes_between
+
+    old = f"def f(x, flag, other):\n    if {test}:\n        x = x + 1\n    return x\n"
+    new = old.replace(f"if {test}:", f"if bool({test}):").replace("x + 1", "x - -1")
+    file = str(tmp_path / "sides.py")
+    scope: dict[str, Any] = {}
+    exec(compile(old, file, "exec"), scope)
+    coverage = Coverage([file])
+    with coverage:
+        scope["f"](1, *arguments)
+    record = {"coverage": _described(coverage)}
+    before: Any = SimpleNamespace(probed=SimpleNamespace(record=record))
+    changes = changes_between(Version({file: old}), Version({file: new}))
     (check,), _ = check_branches(before, changes)
     assert check.verdict == verdict, check.words

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from compilescope.fixes.patch import Allowance
 from compilescope.recorder.target import Target
 from compilescope.repair.trials.baseline import TrialBaseline
+from compilescope.repair.trials.verifier import verify
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.warm.parent import WarmParent
 from compilescope.repair.trials.workbench import Workbench
@@ -75,3 +77,61 @@ def test_what_never_ends_the_process_is_asked(tmp_path: Path, warm: WarmParent) 
     kinds, notes, against = _replayed(tmp_path, warm, "False")
     assert {"recorded", "values", "nan", "near", "extreme"} <= kinds
     assert not notes and not against
+
+
+_CHECKED = """import os
+import torch
+
+
+@torch.library.custom_op("kernels::stop_unless", mutates_args=())
+def stop_unless(holds: torch.Tensor) -> torch.Tensor:
+    if not holds:
+        os.abort()  # As a check does that fails on a GPU.
+    return holds.clone()
+
+
+stop_unless.register_fake(lambda holds: torch.empty_like(holds))
+
+
+@torch.compile(backend="eager")
+def f(x):
+    if not (x < 4).all():
+        raise ValueError("too large")
+    return x * 2
+
+
+print(f(torch.ones(3)).sum().item())
+"""
+_BRANCH = """    if not (x < 4).all():
+        raise ValueError("too large")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "verdict", "reason"),
+    [
+        ("stop_unless((x < 4).all())", "unverified", "was never true"),
+        ("torch._assert_async((x < 4).all(), 'too large')", "verified", ""),
+    ],
+    ids=["unlike", "same condition"],
+)
+def test_a_version_that_ends_where_the_original_raises(
+    tmp_path: Path, warm: WarmParent, text: str, verdict: str, reason: str
+) -> None:
+    file = tmp_path / "program.py"
+    file.write_text(_CHECKED)
+    also = "" if text.startswith("stop") else "    stop_unless((x < 4).all())\n"
+    version = Version({str(file): _CHECKED.replace(_BRANCH, f"{also}    {text}\n")})
+    with Workbench(Target("script", (str(file),)), warm=warm) as bench:
+        baseline = TrialBaseline(bench)
+        (gone,) = {site.fingerprint for site in baseline.captured.digest.sites}
+        allows: frozenset[Allowance] = frozenset({"exception-type"})
+        found = verify(bench, baseline, version, gone={gone}, patch_allows=allows)
+        assert found.verdict == verdict, found
+        assert reason in found.reason
+        words = "inputs on which the original raises end the process: not compared"
+        assert words in found.notes
+        assert "all values 0" in found.inputs or verdict == "unverified"
+        strict = verify(bench, baseline, version, gone={gone})
+        assert strict.verdict != "verified"

@@ -100,4 +100,4 @@ def test_a_patch_that_leaves_the_break_is_rejected(before: TrialBaseline) -> Non
     gone = [_fingerprint(before, "if x.sum()")]
     found = verify(before.bench, before, Version({file: text}), gone=gone)
     assert found.verdict == "rejected"
-    assert "still there" in found.reason
+    assert "there is still" in found.reason

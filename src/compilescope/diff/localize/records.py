@@ -94,12 +94,6 @@ class GuiltyOperation:
     kernel: str | None = None
     """For Inductor: the code that it makes for the operation."""
 
-    @property
-    def place(self) -> NodePlace:
-        return NodePlace(
-            self.node, self.target, self.file, self.line, self.function, self.source, self.module
-        )
-
     def words(self) -> str:
         """`aten.gelu (gelu_3) at model.py:12, stage forward, graph 2/0 of forward (from line 10),
         pass cse`."""

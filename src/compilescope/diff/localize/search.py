@@ -368,10 +368,6 @@ class WrongSpan(NamedTuple):
     low: int
     high: int
 
-    @property
-    def alone(self) -> bool:
-        return self.high - self.low == 1
-
 
 def find_first(low: int, high: int, fails: Fails) -> WrongSpan:
     """`fails(low, high)` is known. Takes at most about 2 log2(high - low) answers.

@@ -23,7 +23,7 @@ from typing import Any
 import torch
 
 from compilescope.model.stack import origin_of
-from compilescope.tensors.copies import copied_tensors, not_copied, storage_key
+from compilescope.tensors.copies import copied_tensors, gradient_of, not_copied, storage_key
 from compilescope.tensors.structure import MISSING
 from compilescope.tensors.tolerances import is_same
 from compilescope.torchapi.trials.reruns import wide_dtype
@@ -216,6 +216,8 @@ def _word(key: Any) -> str:
     return repr(key) if isinstance(key, (str, int, float, bool)) else type(key).__name__
 
 
+GRADIENT = "grad of "
+"""A gradient's name is this and that of its tensor."""
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _UNCHANGING = (*_PLAIN, tuple, frozenset)
 
@@ -281,7 +283,7 @@ class State:
             if now is None and earlier is None:
                 continue
             if now is None or earlier is None or not is_same(now, self._gradients[id(earlier)]):
-                found[f"grad of {name}"] = now
+                found[f"{GRADIENT}{name}"] = now
         for (name, _), (held, before) in zip(
             self.reachable.containers, self._containers, strict=True
         ):
@@ -298,7 +300,7 @@ class State:
 
     def before(self, name: str) -> Any:
         """What `changes` would have called by this name; `MISSING` where nothing was."""
-        owner = name.removeprefix("grad of ")
+        owner = name.removeprefix(GRADIENT)
         tensor = self.reachable.tensors.get(owner)
         if tensor is not None and owner == name:
             return self._copies[id(tensor)]
@@ -338,11 +340,6 @@ class State:
                 tensor.grad = None
                 tensor.data = data
                 tensor.grad = gradient
-
-
-def gradient_of(tensor: torch.Tensor) -> torch.Tensor | None:
-    """Only a leaf keeps one; torch warns who asks others."""
-    return tensor.grad if tensor.is_leaf else None
 
 
 def _write(tensor: torch.Tensor, copy: torch.Tensor) -> None:

@@ -19,12 +19,12 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 
-from compilescope.diff.runs.model_state import State
+from compilescope.diff.runs.model_state import GRADIENT, State
 from compilescope.diff.runs.modes import Randomness, reseed, same_world
 from compilescope.errors import ToolError
 from compilescope.model.fingerprint import fingerprint
 from compilescope.model.stack import Frame, origin_of
-from compilescope.tensors.copies import CopiedArguments, Dtypes, is_plain, same_dtype
+from compilescope.tensors.copies import CopiedArguments, Dtypes, gradient_of, is_plain, same_dtype
 from compilescope.tensors.structure import argument_leaves, flatten, take_apart, tensors_of
 from compilescope.tensors.tolerances import is_same, is_same_value
 from compilescope.torchapi.trials.backends import root_error
@@ -265,7 +265,9 @@ class _Step:
     def _arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         if self._plan.train:
             self._plan.state.forget_gradients()
-        made = self._plan.arguments.copied(self._dtypes, gradients=self._plan.input_gradients)
+        made = self._plan.arguments.copied(
+            self._dtypes, gradients=self._plan.input_gradients, forget=self._plan.train
+        )
         if self._nudged:
             _nudge(tensors_of(made))
         return made
@@ -276,10 +278,10 @@ class _Step:
         parameters = plan.state.parameters
         for name, tensor in parameters.items():
             if tensor.grad is not None:
-                self._keep(f"grad of {name}", "gradient", tensor.grad)
+                self._keep(f"{GRADIENT}{name}", "gradient", tensor.grad)
         for name, leaf in argument_leaves(args, kwargs).items():
             if isinstance(leaf, torch.Tensor) and leaf.is_leaf and leaf.grad is not None:
-                self._keep(f"grad of {name}", "gradient", leaf.grad)
+                self._keep(f"{GRADIENT}{name}", "gradient", leaf.grad)
         self._keep_changes()
         trained = [tensor for tensor in parameters.values() if tensor.grad is not None]
         if not trained:
@@ -304,12 +306,15 @@ class _Step:
         """What was written into them."""
         before = argument_leaves(self._plan.arguments.args, self._plan.arguments.kwargs)
         for name, leaf in argument_leaves(args, kwargs).items():
-            if name not in before or _differs(leaf, before[name]):
+            earlier = before.get(name)
+            if name not in before or _differs(leaf, earlier):
                 self._keep(f"{prefix}{name}{AFTER}", "change", leaf)
+            if not self._plan.train and _differs(_gradient(leaf), _gradient(earlier)):
+                self._keep(f"{prefix}grad of {name}{AFTER}", "change", _gradient(leaf))
 
     def _keep_changes(self) -> None:
         for name, leaf in self._plan.state.changes().items():
-            if not (self._plan.train and name.startswith("grad of ")):
+            if not (self._plan.train and name.startswith(GRADIENT)):
                 self._outcome.wrote_state = True
                 self._keep(f"{name}{AFTER}", "change", leaf)
 
@@ -317,6 +322,10 @@ class _Step:
         # It may lie in memory that the next run writes into.
         kept = leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf
         self._outcome.values[path] = TrialValue(kind, kept)
+
+
+def _gradient(leaf: Any) -> torch.Tensor | None:
+    return gradient_of(leaf) if isinstance(leaf, torch.Tensor) else None
 
 
 def _nudge(tensors: Iterable[torch.Tensor]) -> None:

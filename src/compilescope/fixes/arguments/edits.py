@@ -26,7 +26,6 @@ class CallEdits:
     """The edits of the files in which the function is called."""
 
     def __init__(self, subject: Subject) -> None:
-        self.subject = subject
         self.sites = call_sites(subject)
         self._edits: dict[str, Edit] = {}
 

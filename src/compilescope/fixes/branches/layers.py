@@ -34,8 +34,9 @@ _COMPUTING = frozenset(
 )
 """Layers of torch that draw nothing, keep nothing and raise for no value; in training too."""
 _HOLDING = ("torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDict")
-_ATTACHED = ("hook", "spectral_norm", "weight_norm", "parametriz", "prune")
-"""In names of functions that make a layer do more than its class says."""
+_ATTACHED = ("hook", "spectral_norm", "weight_norm", "parametrization", "prune")
+"""In names of functions that make a layer do more than its class says. `parametrize` alone is also
+pytest's, and whoever uses that of torch calls `register_parametrization`."""
 _PUTTING = ("append", "insert", "extend", "pop", "add_module", "update", "__setitem__")
 _MOST_STEPS = 5
 """From a layer into those that it is made of. Chosen: beyond, nobody can tell."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from compilescope.fixes.compilation.regions import is_compiled
 from compilescope.fixes.compilation.switches import FIRST_CALL_CATEGORIES, runs_once
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.statements.outputs import output_of
 from compilescope.fixes.subject import Subject
+from compilescope.patterns import late
 from compilescope.source.flow.cuts import is_light_value
 from compilescope.source.flow.liveness import names_read, names_set
 from compilescope.source.refusals import NeedsRun, NotMeant, Refused
@@ -18,7 +17,7 @@ from compilescope.source.syntax.edit import Edit
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst
 
-_ONCE = re.compile(r"\bis None\b|\bhasattr\(|\bnot in\b|\bnot self\.|\bnot _?[A-Za-z]+$")
+_ONCE = late(r"\bis None\b|\bhasattr\(|\bnot in\b|\bnot self\.|\bnot _?[A-Za-z]+$")
 _STATES = "The compiled code is called once more, eagerly, before its first call."
 
 

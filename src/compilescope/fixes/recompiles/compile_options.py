@@ -5,8 +5,6 @@ For each: what it is for, and when it won't help.
 
 from __future__ import annotations
 
-import re
-
 from compilescope.fixes.arguments.guarded import (
     cause_of,
     check_counted,
@@ -109,7 +107,7 @@ DYNAMIC_TRUE = Fix(
 _STATES = "Each compiled object has its own graphs: as many as before, not fewer."
 
 
-_CHANGED_LENGTH = re.compile(r"len\((.+)\)$")
+_CHANGED_LENGTH = late(r"len\((.+)\)$")
 _PASSED = ("kwargs[", "args[")
 _CHANGING = ("append", "extend", "insert", "pop", "popleft", "appendleft", "remove", "clear", "add")
 
@@ -232,8 +230,8 @@ UNSPECIALISED_INTS = Fix(
 )
 
 
-_PATH = re.compile(r"^[A-Za-z_]\w*(?:\.\w+|\[(?:\d+|'[^',]*')\])*$")
-_ROOT = re.compile(r"[A-Za-z_]\w*")
+_PATH = late(r"^[A-Za-z_]\w*(?:\.\w+|\[(?:\d+|'[^',]*')\])*$")
+_ROOT = late(r"[A-Za-z_]\w*")
 
 
 def _dynamic_source(subject: Subject) -> Patch:

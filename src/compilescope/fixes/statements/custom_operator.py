@@ -196,6 +196,18 @@ def outline_constant(edit: Edit, call: cst.Call, verb: str) -> None:
     _move(edit, call, needed, text)
 
 
+def outline_outside(edit: Edit, call: cst.Call, verb: str) -> None:
+    """The same as a plain function that runs eagerly, and gives what the call gives."""
+    needed = _Needed(edit.module, call, _step)
+    name = _operator_name(edit.module, call, verb)
+    text = f"""
+        @{edit.module_name("torch")}.compiler.disable
+        def {name}({", ".join(needed.names)}):
+            return None
+    """
+    _move(edit, call, needed, text)
+
+
 def _move(edit: Edit, call: cst.Call | cst.If, needed: _Needed, text: str) -> None:
     """The call into the body of the function that `text` begins with, which goes above."""
     made = edit.statements(text)
@@ -209,7 +221,9 @@ def _move(edit: Edit, call: cst.Call | cst.If, needed: _Needed, text: str) -> No
         line = renamed.with_changes(leading_lines=())
     else:
         assert isinstance(renamed, cst.BaseExpression)
-        line = cst.SimpleStatementLine([cst.Expr(renamed)])
+        stub = cst.ensure_type(function.body.body[0], cst.SimpleStatementLine).body[0]
+        given = isinstance(stub, cst.Return)
+        line = cst.SimpleStatementLine([cst.Return(renamed) if given else cst.Expr(renamed)])
     blank = [cst.EmptyLine(indent=False), cst.EmptyLine(indent=False)]
     made[0] = function.with_deep_changes(function.body, body=[line]).with_changes(
         leading_lines=blank

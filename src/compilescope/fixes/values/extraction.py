@@ -137,7 +137,7 @@ _DRAWS = ("random.choice", "random.choices", "random.sample", "random.shuffle")
 _CAPTURED = "data-dependent expression"
 """What torch says of a symbol that stands for such a number."""
 _READ_BY_OPERATOR = "Data dependent operator"
-_SIZING = frozenset(
+SIZING = frozenset(
     {
         "arange",
         "expand",
@@ -197,7 +197,7 @@ def _check_sizing(subject: Subject, node: cst.CSTNode) -> None:
     if not isinstance(node, cst.Call) or read_from(module, node) is not None:
         return
     name = operator_of(module, node) or _last_name(node.func)
-    if name not in _SIZING:
+    if name not in SIZING:
         raise NeedsRun(
             f"it is unknown whether a graph accepts the number in `{short(module, node)}`"
         )

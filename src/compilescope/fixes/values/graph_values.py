@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -43,7 +42,7 @@ _MOST_GUARD_SETS = 2000
 """Distinct ones of one run. Chosen: beyond, a report would wait for them."""
 
 
-class Incoming(NamedTuple):
+class Incoming(msgspec.Struct, frozen=True):
     """A value at the beginning of a compiled function, or where it goes on after a break."""
 
     frame: CodeRef
@@ -52,7 +51,7 @@ class Incoming(NamedTuple):
     fact: ValueFact
 
 
-class Named(NamedTuple):
+class Named(msgspec.Struct, frozen=True):
     """A value that a line of the program gives a name to."""
 
     line: int
@@ -133,7 +132,7 @@ def _without_wrapped(values: list[Incoming]) -> Iterator[Incoming]:
     for each in values:
         fact, wrapped = each.fact, (each.frame.function, each.name) in numbers
         if wrapped and fact.kind == "tensor" and (fact.dtype, fact.shape) == ("float64", ()):
-            yield each._replace(fact=ValueFact("number", "builtins.float"))
+            yield msgspec.structs.replace(each, fact=ValueFact("number", "builtins.float"))
         else:
             yield each
 

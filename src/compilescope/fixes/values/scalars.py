@@ -341,7 +341,7 @@ def _calls_of_helper(subject: Subject) -> list[tuple[Subject, cst.Call]]:
     found = [
         (subject.at(each, each.statement_of(call)), call)
         for each in own_modules(subject.program)
-        for call in _calls(each, name, helper if each.path == module.path else None)
+        for call in calls_in(each, name, helper if each.path == module.path else None)
     ]
     if not found:
         raise Refused(f"it is unknown who calls `{name}`")
@@ -373,7 +373,7 @@ def _check_plain(module: SourceModule, helper: cst.FunctionDef) -> None:
             raise Refused(f"it is unknown whether `{module.code(base.value)}` calls `{name}`")
 
 
-def _calls(module: SourceModule, name: str, helper: cst.FunctionDef | None) -> Iterator[cst.Call]:
+def calls_in(module: SourceModule, name: str, helper: cst.FunctionDef | None) -> Iterator[cst.Call]:
     """Raises `Refused` for any other mention of the name."""
     for node in module.walk():
         if isinstance(node, cst.FunctionDef) and node.name.value == name and node is not helper:

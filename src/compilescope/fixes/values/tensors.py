@@ -232,21 +232,25 @@ def _value_facts(subject: Subject, node: cst.CSTNode) -> tuple[ValueFact, ...] |
     if not isinstance(node, cst.Name) or not module.names_in(node):
         return None
     above = module.parent(node)
-    if isinstance(above, cst.For) and above.iter is node:
-        return None  # What it holds is seen by the loop's variable.
+    if isinstance(above, cst.For) and node in (above.iter, above.target):
+        return None  # What it holds is seen where the loop's variable is used.
     if isinstance(above, cst.Attribute) and node.value == "self":
         return subject.facts(module.code(above))
+    if isinstance(above, cst.Attribute) and above.attr.value in ("grad", "data"):
+        # A tensor of its own: whether the weight requires a gradient says nothing of it.
+        held = module.code(above)
+        return subject.facts(held) or _facts_in_loop(subject, node, held)
     if any(m.split(".")[0] in ("torch", "builtins", "math") for m in module.meaning(node)):
         return None
-    return subject.facts(node.value) or _facts_in_loop(subject, node)
+    return subject.facts(node.value) or _facts_in_loop(subject, node, node.value)
 
 
-def _facts_in_loop(subject: Subject, name: cst.Name) -> tuple[ValueFact, ...]:
-    """Of the variable of a loop around it, which is there only within."""
+def _facts_in_loop(subject: Subject, name: cst.Name, held: str) -> tuple[ValueFact, ...]:
+    """Of the variable of a loop around it, or what it holds: it is there only within."""
     loop = subject.module.around(name, cst.For)
     if loop is None or subject.module.code(loop.target) != name.value:
         return ()
-    return subject.facts(name.value, subject.module.line(loop.body.body[0]))
+    return subject.facts(held, subject.module.line(loop.body.body[0]))
 
 
 _NO_TENSOR = frozenset(

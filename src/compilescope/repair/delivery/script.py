@@ -188,13 +188,18 @@ def _changes(recipe: ScriptRecipe) -> tuple[list[str], list[tuple[str, str]]]:
             text = "\n".join(_lines_of(new.removeprefix("\ufeff")))
             calls.append(f"_fixes.module(made_for={_text(made_for)}, source={_quoted(text)})")
             continue
-        if pieces.added:
-            calls.append(f"_fixes.statements(source={_quoted(_BETWEEN.join(pieces.added))})")
-        calls += [_call(piece) for piece in pieces.functions]
+        for _, alike in itertools.groupby(pieces.parts, key=type):
+            calls += _calls(list(alike))
     if not calls:
         return [], refused
     start = ["", _RUNTIME, *_runtime(), "", "", _CHANGES, "_fixes = _Fixes(__file__)"]
     return [*start, *calls, "", "_fixes.install()", "", _PROGRAM], refused
+
+
+def _calls(alike: list[FunctionPiece | str]) -> list[str]:
+    added = [part for part in alike if isinstance(part, str)]
+    made = [f"_fixes.statements(source={_quoted(_BETWEEN.join(added))})"] if added else []
+    return made + [_call(part) for part in alike if isinstance(part, FunctionPiece)]
 
 
 def _call(piece: FunctionPiece) -> str:
@@ -277,17 +282,15 @@ class FunctionPiece:
     """The hash of the original's source."""
     source: str
     """The new definition as its author would see it, in the classes around it."""
-    line: int
-    """Of the original."""
 
 
 @dataclass
 class Pieces:
     """All that changed in one file."""
 
-    functions: list[FunctionPiece] = field(default_factory=list)
-    added: list[str] = field(default_factory=list)
-    """Statements that are new at the module's top level."""
+    parts: list[FunctionPiece | str] = field(default_factory=list)
+    """Functions, and statements that are new at the module's top level, as they follow each other:
+    a new statement may use a function that is made anew, and the other way round."""
     problems: list[str] = field(default_factory=list)
     """What cannot be done while the program runs."""
 
@@ -372,13 +375,12 @@ class _PieceComparison:
             self._problem(old.lineno, "changes how a method that uses super() is created")
             return
         name = ".".join([*(each.name for each in classes), old.name])
-        self.found.functions.append(
+        self.found.parts.append(
             FunctionPiece(
                 name=name,
                 means="code" if same else "anew",
                 made_for=_digest_of(_definition_lines(old, self.old_lines)),
                 source=self._scaffolded(new, [each.name for each in classes]),
-                line=old.lineno,
             )
         )
 
@@ -409,7 +411,7 @@ class _PieceComparison:
         lines[-1] = lines[-1].encode()[: last.end_col_offset].decode()
         if _first_line(first) == first.lineno:
             lines[0] = lines[0].encode()[first.col_offset :].decode()
-        self.found.added.append("\n".join(lines))
+        self.found.parts.append("\n".join(lines))
 
     def _problem(self, line: int, words: str) -> None:
         self.found.problems.append(f"line {line} {words}, outside any function")

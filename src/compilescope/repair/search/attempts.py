@@ -39,7 +39,6 @@ class Tried:
     cause takes the place of its own: that may be proven together with the other's."""
 
     subject: Subject
-    fix: Fix
     patch: Patch
     verification: Verification
     number: int
@@ -114,11 +113,17 @@ class TryLog:
 
 
 def try_subject(
-    subject: Subject, base: TrialBaseline, options: SearchOptions, log: TryLog, budget: Budget
+    subject: Subject,
+    base: TrialBaseline,
+    options: SearchOptions,
+    log: TryLog,
+    budget: Budget,
+    *,
+    keeping: bool = False,
 ) -> Tried | None:
     """The first fix that is proven alone, on top of the version that `base` stands for; else the
     first whose place another cause takes. Where time is short, those that mostly hold come
-    first."""
+    first. `keeping`: those that let another break stay are tried too."""
     refused: list[tuple[Fix, Refused]] = []
     followed: Tried | None = None
     tried_any = False
@@ -133,35 +138,30 @@ def try_subject(
         if not log.is_new(subject, fix.id):
             tried_any = True
             continue
-        try:
-            patch = fix.propose(subject)
-            _check_options(patch, subject, options)
-        except Refused as reason:
-            refused.append((fix, reason))
-            continue
-        except Exception:  # A fix is a plugin: a fault in one is no end of the search.
-            _logger.debug("fix %s failed on %s", fix.id, subject.finding.title, exc_info=True)
-            refused.append((fix, NotMeant(f"the fix {fix.id} failed here")))
+        patch = _proposed(fix, subject, options)
+        if isinstance(patch, Refused):
+            refused.append((fix, patch))
             continue
         tried_any = True
+        if patch.keeps_break and not keeping:
+            continue
         try:
             verification = _verified(subject, patch, base)
         except OutOfTime:
             log.skip(_nothing(subject, refused, log.round), subject)
             return None
         if patch.states and verification.verdict == "verified":
-            beside = _exact_beside(subject, ordered[place + 1 :], options)
-            patch = msgspec.structs.replace(patch, states=f"{patch.states} {beside}".strip())
+            patch = _naming_exact(subject, patch, ordered[place + 1 :], options)
             verification = msgspec.structs.replace(verification, reason=patch.states)
         attempt = _attempt(subject, fix, patch, verification, refused, log.round)
         number = log.add(subject, attempt)
         options.tell(_in_one_line(attempt))
         if verification.verdict == "verified":
             budget.found = True
-            return Tried(subject, fix, patch, verification, number)
+            return Tried(subject, patch, verification, number)
         lone = verification.reason == _NO_GAIN and subject.finding.kind == "recompile"
         if lone and followed is None and not patch.needs_human:
-            followed = Tried(subject, fix, patch, verification, number, alone=False)
+            followed = Tried(subject, patch, verification, number, alone=False)
     if not tried_any and log.is_new(subject, ""):
         attempt = _nothing(subject, refused, log.round)
         log.add(subject, attempt)
@@ -169,8 +169,77 @@ def try_subject(
     return followed
 
 
+def _proposed(fix: Fix, subject: Subject, options: SearchOptions) -> Patch | Refused:
+    """A patch, or why there is none."""
+    try:
+        patch = fix.propose(subject)
+        _check_options(patch, subject, options)
+    except Refused as reason:
+        return reason
+    except Exception:  # A fix is a plugin: a fault in one is no end of the search.
+        _logger.debug("fix %s failed on %s", fix.id, subject.finding.title, exc_info=True)
+        return NotMeant(f"the fix {fix.id} failed here")
+    return patch
+
+
+@dataclass(frozen=True)
+class ProposedFix:
+    """A patch for one cause, before anything has run."""
+
+    subject: Subject
+    fix: Fix
+    patch: Patch
+    refused: tuple[tuple[Fix, Refused], ...]
+    """Those that come before it and do not fit."""
+    later: Sequence[Fix]
+    """Those that come after it."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.subject.finding.fingerprint, self.fix.id
+
+
+def first_proposal(subject: Subject, options: SearchOptions, log: TryLog) -> ProposedFix | None:
+    """What would be tried first, if it was not tried before. Those that mostly hold do not come
+    first here, whatever the time: how often a fix holds alone says little of it among others."""
+    refused: list[tuple[Fix, Refused]] = []
+    ordered = fixes_for(subject)
+    for place, fix in enumerate(ordered):
+        if not options.wants_fix(fix.id):
+            continue
+        if not log.is_new(subject, fix.id):
+            return None
+        patch = _proposed(fix, subject, options)
+        if not isinstance(patch, Refused):
+            return ProposedFix(subject, fix, patch, tuple(refused), ordered[place + 1 :])
+        refused.append((fix, patch))
+    return None
+
+
+def log_member(
+    proposal: ProposedFix, verification: Verification, options: SearchOptions, log: TryLog
+) -> Tried:
+    """A fix that was proven with others, in one version."""
+    subject, fix, patch = proposal.subject, proposal.fix, proposal.patch
+    if patch.states:
+        patch = _naming_exact(subject, patch, proposal.later, options)
+    verification = msgspec.structs.replace(verification, reason=patch.states)
+    attempt = _attempt(subject, fix, patch, verification, list(proposal.refused), log.round)
+    number = log.add(subject, attempt)
+    options.tell(_in_one_line(attempt))
+    return Tried(subject, patch, verification, number)
+
+
+def _naming_exact(
+    subject: Subject, patch: Patch, later: Sequence[Fix], options: SearchOptions
+) -> Patch:
+    """Its statement says what to ask for where the price of a small change is too high."""
+    words = f"{patch.states} {_exact_beside(subject, later, options)}".strip()
+    return msgspec.structs.replace(patch, states=words)
+
+
 def _exact_beside(subject: Subject, later: Sequence[Fix], options: SearchOptions) -> str:
-    """What to ask for where the price of a small change is too high: the first that has none."""
+    """The first fix that states no change."""
     for fix in later:
         if not options.wants_fix(fix.id):
             continue
@@ -337,7 +406,7 @@ def has_vanished(subject: Subject, verification: Verification) -> bool:
     return subject.finding.fingerprint not in {each.fingerprint for each in after}
 
 
-def environment_of(kept: list[Tried]) -> dict[str, str]:
+def environment_of(kept: Sequence[Tried | ProposedFix]) -> dict[str, str]:
     return {name: value for tried in kept for name, value in tried.patch.environment.items()}
 
 
@@ -359,7 +428,7 @@ def losses_in_words(captured: CapturedRun) -> str:
     return ", ".join(parts) or "nothing to fix"
 
 
-def still_lost(captured: CapturedRun, attempts: list[FixAttempt]) -> list[FixLeft]:
+def still_lost(captured: CapturedRun, attempts: Sequence[FixAttempt]) -> list[FixLeft]:
     """What is still lost, with the best reason that there is."""
     reasons = {each.fingerprint: each.reason for each in attempts if not each.kept}
     told = []
@@ -374,7 +443,9 @@ def error_words(captured: CapturedRun) -> str:
     return last_words(captured.stderr).rstrip(".")[:200] or "no error message"
 
 
-def merged(program: Program, won: list[Tried]) -> tuple[dict[str, str], list[int]]:
+def merged(
+    program: Program, won: Sequence[Tried | ProposedFix]
+) -> tuple[dict[str, str], list[int]]:
     """The texts with all patches that do not touch the same lines as one before them."""
     bases = {file: program.text(file) for tried in won for file in tried.patch.files}
     return merge(bases, [tried.patch.files for tried in won])

@@ -40,8 +40,6 @@ class SearchResult:
     originals: dict[str, str] = field(default_factory=dict)
     """The same files as they were read."""
     environment: dict[str, str] = field(default_factory=dict)
-    main: str = ""
-    """The script's path; empty for `-c`."""
     verdict: FixVerdict = "unverified"
     """Of all that was kept, together, against the original."""
     reason: str = ""

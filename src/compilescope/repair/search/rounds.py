@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -16,10 +17,11 @@ import msgspec
 
 from compilescope.analysis.findings import findings
 from compilescope.errors import ToolError
-from compilescope.fixes.subject import Program, subjects_of
-from compilescope.model.fix_search import Times
+from compilescope.fixes.subject import Program, Subject, subjects_of
+from compilescope.model.fix_search import FixAttempt, Times
 from compilescope.processes.deadline import Deadline, OutOfTime
 from compilescope.recorder.target import Target
+from compilescope.repair.search.at_once import Grouping, together_words
 from compilescope.repair.search.attempts import (
     SearchStep,
     Tried,
@@ -28,8 +30,10 @@ from compilescope.repair.search.attempts import (
     ending_of,
     environment_of,
     error_words,
+    first_proposal,
     gains,
     has_vanished,
+    log_member,
     losses_in_words,
     merged,
     step_of,
@@ -43,7 +47,7 @@ from compilescope.repair.trials.baseline import TrialBaseline
 from compilescope.repair.trials.losses import losses_of, same_losses
 from compilescope.repair.trials.recorded_runs import CapturedRun, Verification
 from compilescope.repair.trials.verifier import NEVER_WARM, confirm, measure, verify
-from compilescope.repair.trials.version import Version
+from compilescope.repair.trials.version import Version, changes_between
 from compilescope.repair.trials.warm.parent import WarmParent
 from compilescope.repair.trials.workbench import Workbench
 
@@ -76,6 +80,10 @@ class _Search:
     log: TryLog = field(default_factory=TryLog)
     cut: list[str] = field(default_factory=list)
     """What the budget ended."""
+
+    @cached_property
+    def grouping(self) -> Grouping:
+        return Grouping(self.options.progress)
 
     def run(self) -> SearchResult:
         options = self.options
@@ -163,7 +171,13 @@ class _Search:
 
     def _round(self, base: TrialBaseline, captured: CapturedRun) -> SearchStep | None:
         program = self._program(base, captured)
-        subjects = [each for each in subjects_of(program) if self.options.wants(each)]
+        written = changes_between(Version(), base.version)
+        subjects = [
+            each
+            for each in subjects_of(program)
+            # What a fix wrote and still breaks is what it could not do without.
+            if self.options.wants(each) and not written.is_new(each.file, each.line)
+        ]
         if not subjects:
             return None
         lines = (place for each in subjects for place in each.watched)
@@ -172,17 +186,13 @@ class _Search:
         if not self.budget.is_spent:
             with suppress(OutOfTime):
                 program = replace(program, facts=self.bench.survey(base.version, places))
-        won: list[Tried] = []
-        followed: list[Tried] = []
-        for number, subject in enumerate(subjects):
-            subject = replace(subject, program=program)
-            what = f"{os.path.basename(subject.file)}:{subject.line} {subject.finding.title}"
-            self.options.progress(what, number, len(subjects))
-            if any(has_vanished(subject, each.verification) for each in won):
-                continue
-            tried = try_subject(subject, base, self.options, self.log, self.budget)
-            if tried is not None:
-                (won if tried.alone else followed).append(tried)
+        subjects = [replace(each, program=program) for each in subjects]
+        step = self._at_once(base, program, subjects)
+        if step is not None:
+            return step
+        won, followed = self._each_alone(base, subjects)
+        if not won and not followed:
+            won, followed = self._each_alone(base, subjects, keeping=True)
         try:
             with self.budget.joining():
                 step = self._together(base, program, won) if won else None
@@ -191,6 +201,44 @@ class _Search:
             for tried in won[1:]:
                 self.log.drop(tried, "the time budget ran out before it was tried with the others")
             return self._together(base, program, won[:1]) if won else None  # Runs nothing.
+
+    def _at_once(
+        self, base: TrialBaseline, program: Program, subjects: list[Subject]
+    ) -> SearchStep | None:
+        """All first proposals in one version. What it leaves is for the next round, so there has to
+        be one."""
+        if self.options.most_rounds == 1 or self.budget.is_spent:
+            return None
+        found = [first_proposal(each, self.options, self.log) for each in subjects]
+        proposals = [each for each in found if each is not None]
+        held = None
+        with suppress(OutOfTime):
+            held = self.grouping.try_all(base, program, proposals)
+        if held is None:
+            return None
+        self.budget.found = True
+        note = together_words(len(held.proposals) - 1)
+        proof = msgspec.structs.replace(held.verification, notes=(note, *held.verification.notes))
+        kept = [log_member(each, proof, self.options, self.log) for each in held.proposals]
+        for tried in kept:
+            self.log.keep(tried)
+        return step_of(held.version, kept, held.verification)
+
+    def _each_alone(
+        self, base: TrialBaseline, subjects: list[Subject], *, keeping: bool = False
+    ) -> tuple[list[Tried], list[Tried]]:
+        """What is proven, and what would be if another cause did not take its place."""
+        won: list[Tried] = []
+        followed: list[Tried] = []
+        for number, subject in enumerate(subjects):
+            what = f"{os.path.basename(subject.file)}:{subject.line} {subject.finding.title}"
+            self.options.progress(what, number, len(subjects))
+            if any(has_vanished(subject, each.verification) for each in won):
+                continue
+            tried = try_subject(subject, base, self.options, self.log, self.budget, keeping=keeping)
+            if tried is not None:
+                (won if tried.alone else followed).append(tried)
+        return won, followed
 
     def _together(
         self, base: TrialBaseline, program: Program, won: list[Tried]
@@ -347,6 +395,12 @@ class _Search:
             notes.append(f"{budget} ran out: {causes} not fully tried.")
         return notes
 
+    def _told(self, last: SearchStep) -> tuple[FixAttempt, ...]:
+        """Where nothing fitted a cause, that is told as long as the cause is there: the fix of
+        another may have taken it away."""
+        lost = {each.fingerprint for each in findings(last.captured.digest)}
+        return tuple(each for each in self.log.attempts() if each.fix or each.fingerprint in lost)
+
     def _outcome(
         self,
         first: CapturedRun,
@@ -359,19 +413,19 @@ class _Search:
         home = self.options.home
         files = dict(last.version.files)
         untouched = self._program(TrialBaseline(self.bench, Version(), first), first)
+        attempts = self._told(last)
         outcome = SearchResult(
             before=losses_of(first.digest, first.operators),
             after=losses_of(last.captured.digest, last.captured.operators),
-            attempts=tuple(self.log.attempts()),
+            attempts=attempts,
             files=files,
             originals={file: untouched.text(file) for file in files},
             environment=dict(last.version.environment),
-            main=main_file(self.target),
             verdict=proof.verdict if proof is not None else "unverified",
             reason=proof.reason if proof is not None else "",
             times=times,
             notes=(*notes, *self._not_tried()),
-            left=tuple(still_lost(last.captured, self.log.attempts())),
+            left=tuple(still_lost(last.captured, attempts)),
             uncovered=proof.uncovered if proof is not None else (),
             allows=frozenset().union(*(each.patch.allows for step in steps for each in step.kept)),
         )

@@ -122,11 +122,6 @@ class TrialBaseline:
         return ""
 
     @functools.cached_property
-    def unsteady(self) -> str:
-        """How the original differs from itself when it is run again; empty where it does not."""
-        return self.unsteady_run or self.unsteady_values
-
-    @functools.cached_property
     def unsteady_values(self) -> str:
         """How its replays differ; empty where they do not."""
         asked = {"first": self.probed.told, "again": self.probed_again.told}

@@ -18,6 +18,7 @@ from compilescope.errors import ToolError
 from compilescope.findings.breaks import BreakFinding
 from compilescope.findings.eager import EagerFinding
 from compilescope.findings.finding import Finding
+from compilescope.findings.recompiles import RecompileFinding
 from compilescope.model.bodies import GraphCaptured
 from compilescope.model.fix_search import FixCheck, Losses, UncoveredBreak
 from compilescope.model.graph import Graph, Node, decode_graph
@@ -207,6 +208,11 @@ class _LossComparison:
         self._old = {found.fingerprint: found for found in findings(before.digest)}
         self._new = {found.fingerprint: found for found in findings(after.digest)}
         self._lines = captured_lines(before.run)
+        self._left_behind = [
+            site
+            for site in before.digest.sites
+            if site.fingerprint not in self._new and site.fingerprint not in self._gone
+        ]
         self._were = losses_of(before.digest, before.operators, distinct=True)
         self._are = losses_of(after.digest, after.operators, distinct=True)
 
@@ -249,7 +255,7 @@ class _LossComparison:
     def _wrong(self, site: BreakFinding) -> str:
         """Why a new break counts against the patch; empty where it was only hidden before."""
         if self._changes.is_new(site.file, site.line):
-            return "the patch wrote that line"
+            return "" if self._stays(site) else "the patch wrote that line"
         line = self._changes.old_line(site.file, site.line)
         if line is None:
             return ""
@@ -263,6 +269,11 @@ class _LossComparison:
             return "tracing got past that line before"
         return ""
 
+    def _stays(self, site: BreakFinding) -> bool:
+        """Does it take the place of one that the patch is not about, and are fewer left in all?"""
+        fewer = self._are.breaks < self._were.breaks
+        return fewer and takes_place_of(site, self._left_behind, self._changes) is not None
+
     def recompiles(self) -> FixCheck:
         were, are = self._were.recompiles, self._are.recompiles
         new = [
@@ -271,12 +282,14 @@ class _LossComparison:
             if found.kind == "recompile" and name not in self._old
         ]
         kinds = [found.rule_id for found in self._old.values() if found.kind == "recompile"]
-        # One that cannot go on counts for nothing where fewer recompiles are left with it.
-        once = _ONCE if are < were else frozenset()
+        # One that cannot go on counts for nothing where fewer are lost with it.
+        once = are < were or (are == were and self._are.breaks < self._were.breaks)
         fresh = [
             found
             for found in new
-            if found.rule_id not in {*kinds, *once} and not self._was_eager(found)
+            if found.rule_id not in kinds
+            and not (once and _has_few_cases(found))
+            and not self._was_eager(found)
         ]
         if fresh:
             words = f"a new cause of recompiles: {fresh[0].title} ({fresh[0].message})"
@@ -364,6 +377,31 @@ class _LossComparison:
         if not now and self._lines:
             return FixCheck("operators", "fail", words)
         return FixCheck("operators", "pass", f"{words}: only on lines that the patch replaces")
+
+
+def takes_place_of(
+    site: BreakFinding, gone: Collection[BreakFinding], changes: Changes
+) -> BreakFinding | None:
+    """The break that was there before a patch wrote the line anew: what stays a break in another
+    form, a condition that is read in a function of its own."""
+    if not changes.is_new(site.file, site.line):
+        return None
+    return next(
+        (
+            old
+            for old in gone
+            if (old.file, old.function) == (site.file, site.function)
+            and changes.new_line(old.file, old.line) is None
+        ),
+        None,
+    )
+
+
+def _has_few_cases(found: Finding) -> bool:
+    """Also a bool that was read between two graphs."""
+    if isinstance(found, RecompileFinding) and found.guard_kind in ("TRUE_MATCH", "FALSE_MATCH"):
+        return True
+    return found.rule_id in _ONCE
 
 
 def _name(frame: EagerFinding) -> tuple[str, str, bool]:

@@ -7,7 +7,7 @@ Data only; other modules judge it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,16 @@ import msgspec
 from compilescope.analysis.digest import Digest
 from compilescope.model.fix_search import FixCheck, FixVerdict, Losses, UncoveredBreak
 from compilescope.model.run import Run
-from compilescope.repair.trials.version import Version
+from compilescope.repair.trials.child.fatal_inputs import read_fatal
+
+_RECORDED = "recorded"
+"""The recipe of inputs that are as they were; the module of recipes needs torch."""
 
 
 @dataclass(frozen=True)
 class CapturedRun:
     """A version that ran under capture."""
 
-    version: Version
     run: Run
     digest: Digest
     exit_status: int
@@ -43,7 +45,6 @@ class CapturedRun:
 class ReplayedRun:
     """A version whose compiled regions were called again, on copies of what they were given."""
 
-    version: Version
     folder: Path
     """Where the child wrote; gone when its workbench is closed."""
     record: Mapping[str, Any] = field(default_factory=dict)
@@ -52,7 +53,6 @@ class ReplayedRun:
     timed_out: bool = False
     stdout: bytes = b""
     stderr: bytes = b""
-    seconds: float = 0.0
 
     @property
     def calls(self) -> list[dict[str, Any]]:
@@ -65,8 +65,22 @@ class ReplayedRun:
         return {"folder": str(self.folder), "exit_status": self.exit_status}
 
     @property
-    def plan(self) -> list[dict[str, Any]]:
-        """For another version: the same calls, the same inputs."""
+    def ended_on_made_up(self) -> bool:
+        """Was it the end of the process to be given some made-up inputs?"""
+        return read_fatal(self.folder) is not None
+
+    @property
+    def raising(self) -> list[list[Any]]:
+        """The made-up inputs on which it raises."""
+        return [
+            [call["region"], call["call"], replay["recipe"]]
+            for call in self.calls
+            for replay in call["replays"]
+            if replay["mode"] == "eager" and replay["error"] and replay["recipe"][0] != _RECORDED
+        ]
+
+    def plan_without(self, spared: Collection[list[Any]] = ()) -> list[dict[str, Any]]:
+        """For another version: the same calls, the same inputs, but for some."""
         return [
             {
                 "region": call["region"],
@@ -79,6 +93,7 @@ class ReplayedRun:
                     [replay["recipe"], _is_safe(replay)]
                     for replay in call["replays"]
                     if replay["mode"] == "eager"
+                    and [call["region"], call["call"], replay["recipe"]] not in spared
                 ],
             }
             for call in self.calls
@@ -131,6 +146,8 @@ class ComparedValues(msgspec.Struct):
     checks: list[FixCheck] = []
     notes: list[str] = []
     inputs: list[str] = []
+    skipped: list[list[Any]] = []
+    """Inputs on which nothing, or not everything, could be compared: region, call, recipe."""
 
     def unknown(self, words: str) -> None:
         self.checks.append(FixCheck("replays", "unknown", words))
@@ -139,6 +156,7 @@ class ComparedValues(msgspec.Struct):
         self.checks += other.checks
         self.notes += other.notes
         self.inputs += other.inputs
+        self.skipped += other.skipped
 
     @property
     def is_settled(self) -> bool:

@@ -17,6 +17,8 @@ from typing import Any
 
 import msgspec
 
+from compilescope.diff.runs.model_state import GRADIENT
+from compilescope.diff.runs.trial import STEPPED
 from compilescope.fixes.patch import Allowance
 from compilescope.model.fix_search import FixCheck
 from compilescope.repair.trials.child.recipes import OTHER_WEIGHTS, RECORDED, InputRecipe
@@ -29,7 +31,6 @@ from compilescope.repair.trials.replays import (
     same_values,
     unlike,
 )
-from compilescope.repair.trials.version import Version
 
 _NAMES = {
     "values": "values",
@@ -42,8 +43,9 @@ _NAMES = {
 }
 
 
-class NeedsCompiled(Exception):
-    """The original's regions, compiled, have to be replayed too before anybody can say."""
+class Needs(Exception):
+    """The original has to be replayed in another way before anybody can say: `compiled`, or
+    `again`."""
 
 
 def judge_original(asked: dict[str, Any]) -> Any:
@@ -66,16 +68,19 @@ def judge_original(asked: dict[str, Any]) -> Any:
 
 
 def judge_version(asked: dict[str, Any]) -> Any:
-    """`version` against `original`; None where that takes the original `compiled` too."""
+    """`version` against `original`; `needs` where that takes the original `compiled` or `again`
+    too."""
     found = ComparedValues()
     original, probed = _probed(asked["original"]), _probed(asked["version"])
-    compiled = _probed(asked["compiled"]) if asked["compiled"] is not None else None
+    compiled, again = (
+        _probed(asked[name]) if asked[name] is not None else None for name in ("compiled", "again")
+    )
     allows: frozenset[Allowance] = frozenset(asked["allows"])
-    comparison = _Comparison(original, compiled, probed, allows, found)
+    comparison = _Comparison(original, compiled, again, probed, allows, found)
     try:
         comparison.compare_all()
-    except NeedsCompiled:
-        return None
+    except Needs as needed:
+        return {"needs": str(needed)}
     if not found.is_settled and "other-random-numbers" not in allows:
         wrong = astray(original, probed)
         if wrong:
@@ -94,7 +99,7 @@ def judge_itself(asked: dict[str, Any]) -> str:
 
 def _probed(asked: dict[str, Any]) -> ReplayedRun:
     folder = Path(asked["folder"])
-    return ReplayedRun(Version(), folder, read_record(folder), exit_status=asked["exit_status"])
+    return ReplayedRun(folder, read_record(folder), exit_status=asked["exit_status"])
 
 
 def _is_unlike(probed: ReplayedRun, call: dict[str, Any]) -> bool:
@@ -118,12 +123,14 @@ class _Comparison:
         self,
         original: ReplayedRun,
         compiled: ReplayedRun | None,
+        again: ReplayedRun | None,
         probed: ReplayedRun,
         allows: frozenset[Allowance],
         found: ComparedValues,
     ) -> None:
         self._original = original
         self._compiled = compiled
+        self._again = again
         self._probed = probed
         self._allows = allows
         self._judge = Judge(allows)
@@ -148,6 +155,10 @@ class _Comparison:
                 return
 
     def tell(self) -> None:
+        if len(self._found.skipped) > self._asked:
+            words = "on most inputs the original returns something different each time"
+            self._found.unknown(words)
+            return
         regions = len({call["region"] for call in self._original.calls})
         words = f"equal on {self._asked} sets of inputs to {regions} compiled regions"
         self._found.checks.append(FixCheck("values", "pass", words))
@@ -176,14 +187,50 @@ class _Comparison:
                         self._found.unknown(f"{call['name']} was not replayed in compiled mode")
                         return
                     continue
-                if mode == "compiled":
-                    self._asked += 1
-                    self._found.inputs.append(InputRecipe(*recipe).words())
                 wrong = self._judge.differences((ours, wanted), (theirs, replay), exact)
                 wrong = list(self._weighed(call, recipe, wrong, (theirs, replay)))
+                wrong = self._steady(call, recipe, wrong)
                 if wrong:
                     self._report(call, recipe, mode, wrong)
                     return
+                if mode == "compiled" and self._key(call, recipe) not in self._found.skipped:
+                    self._asked += 1
+                    self._found.inputs.append(InputRecipe(*recipe).words())
+
+    @staticmethod
+    def _key(call: dict[str, Any], recipe: tuple[Any, ...]) -> list[Any]:
+        return [call["region"], call["call"], list(recipe)]
+
+    def _steady(
+        self, call: dict[str, Any], recipe: tuple[Any, ...], wrong: list[ReplayDifference]
+    ) -> list[ReplayDifference]:
+        """Those on which the original agrees with itself. On made-up inputs it need not: where a
+        layer is given nothing but zeros, rounding is all that its gradients are made of, and on a
+        GPU sums come in any order. What the recorded inputs give has to be steady."""
+        if recipe[0] == RECORDED or not any(each.aspect == "values" for each in wrong):
+            return wrong
+        if self._again is None:
+            raise Needs("again")
+        own = _own_differences(self._original, self._again, call, recipe)
+        if not own:
+            return wrong
+        only_gradients = all(_is_gradient(each) for each in own)
+        left = [
+            each
+            for each in wrong
+            if each.aspect != "values" or (only_gradients and not _is_gradient(each))
+        ]
+        if not left:
+            key = self._key(call, recipe)
+            if key not in self._found.skipped:
+                self._found.skipped.append(key)
+                what = (
+                    "gradients of the original differ" if only_gradients else "the original differs"
+                )
+                on = InputRecipe(*recipe).words()
+                words = f"{call['name']} on {on}: {what} from run to run, not compared"
+                self._found.notes.append(f"{words} ({own[0].words})")
+        return left
 
     def _compare_inputs(self, call: dict[str, Any], ours: Any, theirs: Any) -> bool:
         if not same_kinds(ours, theirs):
@@ -209,7 +256,7 @@ class _Comparison:
         if not wrong:
             return
         if self._compiled is None:
-            raise NeedsCompiled
+            raise Needs("compiled")
         compiled = {(c["region"], c["call"]): c for c in self._compiled.calls}
         known = compiled.get((call["region"], call["call"]))
         original = Replays(self._compiled, known) if known is not None else None
@@ -240,6 +287,27 @@ class _Comparison:
         how = "" if mode == "eager" else ", compiled"
         words = f"{call['name']} on {inputs}{how}: {first.words}"
         self._found.checks.append(FixCheck(_NAMES[first.aspect], first.verdict, words))
+
+
+def _own_differences(
+    first: ReplayedRun, again: ReplayedRun, call: dict[str, Any], recipe: tuple[Any, ...]
+) -> list[ReplayDifference]:
+    """Of one version from itself, on one set of inputs."""
+    place = (call["region"], call["call"])
+    other = next((c for c in again.calls if (c["region"], c["call"]) == place), None)
+    if other is None:
+        return []
+    ours, theirs = Replays(first, call), Replays(again, other)
+    old, new = ours.get(recipe, "eager"), theirs.get(recipe, "eager")
+    if old is None or new is None:
+        return []
+    found = Judge(frozenset()).differences((ours, old), (theirs, new), ours.get(recipe, "exact"))
+    return [each for each in found if each.aspect == "values"]
+
+
+def _is_gradient(difference: ReplayDifference) -> bool:
+    """Or what a step of an optimizer makes of gradients."""
+    return difference.path.startswith(GRADIENT) or difference.path.endswith(STEPPED)
 
 
 def _draws(call: dict[str, Any]) -> bool:

@@ -7,7 +7,7 @@ patched one differs, to see whether compiling itself is what makes the differenc
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import msgspec
@@ -36,6 +36,11 @@ def compare_values(
     if found.is_settled:
         return found
     probed = bench.probe(version, compiled=True, like=before.probed)
+    if "exception-type" in allows and before.probed.raising and probed.ended_on_made_up:
+        # A check that fails on a GPU ends all work there, and no `raise` of Python's does.
+        probed = bench.probe(version, compiled=True, like=before.probed, raising=False)
+        found.skipped += before.probed.raising
+        found.notes.append("inputs on which the original raises end the process: not compared")
     if probed.timed_out:
         found.unknown(f"replaying its regions took more than {bench.limit_s:g} s")
         return found
@@ -44,7 +49,7 @@ def compare_values(
         return found
     found.add(_judged(bench, before, probed, allows))
     if not found.is_settled:
-        checks, notes = check_branches(before, changes)
+        checks, notes = check_branches(before, changes, found.skipped)
         found.checks += checks
         found.notes += notes
     return found
@@ -57,20 +62,29 @@ def _judged(
         "original": before.probed.told,
         "version": probed.told,
         "compiled": None,
+        "again": None,
         "allows": sorted(allows),
     }
-    answer = bench.ask("judge_version", asked)
-    if answer is None:
-        answer = bench.ask("judge_version", {**asked, "compiled": before.compiled.told})
-    return msgspec.convert(answer, ComparedValues)
+    while True:
+        answer = bench.ask("judge_version", asked)
+        match answer.get("needs"):
+            case "compiled":
+                asked["compiled"] = before.compiled.told
+            case "again":
+                asked["again"] = before.probed_again.told
+            case _:
+                return msgspec.convert(answer, ComparedValues)
 
 
 # Were both sides of the branches taken that a patch replaces? What never ran proves nothing.
 
 
-def check_branches(before: TrialBaseline, changes: Changes) -> tuple[list[FixCheck], list[str]]:
-    """One check, and notes on sides that were not taken but are as they were."""
-    covered = before.probed.record.get("coverage", {})
+def check_branches(
+    before: TrialBaseline, changes: Changes, skipped: Collection[list[Any]] = ()
+) -> tuple[list[FixCheck], list[str]]:
+    """One check, and notes on sides that were not taken but are as they were. What only `skipped`
+    inputs took was not compared."""
+    covered = _compared(before.probed.record.get("coverage", {}), skipped)
     notes: list[str] = []
     count = 0
     for branch in covered.get("branches", ()):
@@ -78,7 +92,7 @@ def check_branches(before: TrialBaseline, changes: Changes) -> tuple[list[FixChe
         if change is None or branch["line"] not in change.removed:
             continue
         count += 1
-        sides = set(branch["sides"])
+        sides = _written_sides(branch, change)
         if sides == {True, False}:
             continue
         words = _words(branch, sides, change)
@@ -88,7 +102,7 @@ def check_branches(before: TrialBaseline, changes: Changes) -> tuple[list[FixChe
         if _is_asked_in_graph(branch, sides, change):
             notes.append(f"{words}; the new check is true exactly where it is false")
             continue
-        if _matters(branch, sides, change):
+        if _matters(branch, covered["branches"], change):
             return [FixCheck("branches", "unknown", words)], notes
         notes.append(words)
     notes += _unreached(covered.get("lines", {}), changes)
@@ -96,6 +110,16 @@ def check_branches(before: TrialBaseline, changes: Changes) -> tuple[list[FixChe
         return [FixCheck("branches", "pass", "the patch replaces no branch")], notes
     branches = "1 branch" if count == 1 else f"{count} branches"
     return [FixCheck("branches", "pass", f"both sides of {branches} were taken")], notes
+
+
+def _compared(covered: dict[str, Any], skipped: Collection[list[Any]]) -> dict[str, Any]:
+    if not skipped or not covered:
+        return covered
+    branches = [
+        {**each, "sides": sorted({side for side, asked in each["takers"] if asked not in skipped})}
+        for each in covered["branches"]
+    ]
+    return {**covered, "branches": branches}
 
 
 def _unreached(lines: dict[str, list[int]], changes: Changes) -> Iterator[str]:
@@ -129,6 +153,40 @@ def _runs(node: ast.stmt) -> bool:
     return not isinstance(node, (ast.Global, ast.Nonlocal, ast.Pass))
 
 
+def _written_sides(branch: dict[str, Any], change: ChangedFile) -> set[bool]:
+    """What the condition was as it is written: Python asks `x` for `not x`."""
+    try:
+        statement = next(_statements(ast.parse(change.old_text), branch["line"]), None)
+    except (SyntaxError, ValueError):
+        statement = None
+    if statement is None:
+        return set(branch["sides"])
+    leaf, negated = _leaf(statement.test, branch)
+    return {side != negated for side in _leaf_sides(leaf, branch)}
+
+
+def _leaf(test: ast.expr, branch: dict[str, Any]) -> tuple[ast.expr, bool]:
+    """The part of a condition that the branch is about, and whether it stands under a `not`."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner, negated = _leaf(test.operand, branch)
+        return inner, not negated
+    if isinstance(test, ast.BoolOp) and branch["column"] is not None:
+        place = (branch["line"], branch["column"])
+        part = next((each for each in test.values if _holds(each, place)), None)
+        return _leaf(part, branch) if part is not None else (test, False)
+    return test, False
+
+
+def _leaf_sides(leaf: ast.expr, branch: dict[str, Any]) -> set[bool]:
+    """What this part was: Python asks whether `x` is None for `x is not None`."""
+    turned = (
+        branch.get("by_none", False)
+        and isinstance(leaf, ast.Compare)
+        and isinstance(leaf.ops[0], ast.IsNot)
+    )
+    return {side != turned for side in branch["sides"]}
+
+
 def _words(branch: dict[str, Any], sides: set[bool], change: ChangedFile) -> str:
     lines = change.old_text.splitlines()
     line = branch["line"]
@@ -139,7 +197,7 @@ def _words(branch: dict[str, Any], sides: set[bool], change: ChangedFile) -> str
     return f"the condition on line {line} ({source}) was never {never}"
 
 
-def _matters(branch: dict[str, Any], sides: set[bool], change: ChangedFile) -> bool:
+def _matters(branch: dict[str, Any], branches: list[dict[str, Any]], change: ChangedFile) -> bool:
     """A side that the patch leaves alone need not be taken, if no tensor decides on it."""
     if branch["by_tensor"]:
         return True
@@ -150,16 +208,35 @@ def _matters(branch: dict[str, Any], sides: set[bool], change: ChangedFile) -> b
     statement = next(_statements(tree, branch["line"]), None)
     if statement is None:
         return not _is_asserted_still(tree, branch, change)
-    taken = next(iter(sides)) if sides else None
-    blocks = [statement.body] if taken is False else [statement.orelse]
-    if taken is None:
-        blocks = [statement.body, statement.orelse]
+    taken = _whole_sides(statement.test, branch, branches, change)
+    blocks = [statement.body] if True not in taken else []
+    blocks += [statement.orelse] if False not in taken else []
     for block in blocks:
         for inner in block:
             end = inner.end_lineno or inner.lineno
             if any(line in change.removed for line in range(inner.lineno, end + 1)):
                 return True
     return False
+
+
+def _whole_sides(
+    test: ast.expr, branch: dict[str, Any], branches: list[dict[str, Any]], change: ChangedFile
+) -> set[bool]:
+    """What the whole condition was."""
+    if branch["column"] is None:
+        return _written_sides(branch, change)
+    return _outcomes(test, _seen_in(test, branch["file"], branches))
+
+
+def _seen_in(
+    test: ast.expr, file: str, branches: list[dict[str, Any]]
+) -> dict[tuple[int, int], set[bool]]:
+    """What each part of a condition was, by where it stands."""
+    return {
+        (each["line"], each["column"]): _leaf_sides(_leaf(test, each)[0], each)
+        for each in branches
+        if each["file"] == file and each["column"] is not None
+    }
 
 
 def _is_part_of_known(
@@ -174,11 +251,7 @@ def _is_part_of_known(
     statement = next(_statements(old, branch["line"]), None)
     if statement is None or branch["column"] is None:
         return False
-    seen = {
-        (each["line"], each["column"]): set(each["sides"])
-        for each in branches
-        if each["file"] == branch["file"] and each["column"] is not None
-    }
+    seen = _seen_in(statement.test, branch["file"], branches)
     joined = _joined_around(statement.test, (branch["line"], branch["column"]))
     if joined is None or _outcomes(statement.test, seen) != {True, False}:
         return False
@@ -227,14 +300,14 @@ def _operands(node: ast.expr, operator: type[ast.operator]) -> list[ast.expr]:
 def _is_asked_in_graph(branch: dict[str, Any], sides: set[bool], change: ChangedFile) -> bool:
     """An `if` that only raises, and never did, whose place `torch._assert_async` of the opposite
     took: nothing but the two conditions could differ, and these can be read."""
-    if sides != {False}:
-        return False
     try:
         old, new = ast.parse(change.old_text), ast.parse(change.new_text)
     except (SyntaxError, ValueError):
         return False
     statement = next(_statements(old, branch["line"]), None)
     if not isinstance(statement, ast.If) or statement.orelse:
+        return False
+    if sides != {False}:
         return False
     opposite = _opposite(statement.test) if branch["by_tensor"] else None
     if opposite is None or [type(each) for each in statement.body] != [ast.Raise]:

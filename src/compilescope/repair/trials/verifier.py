@@ -32,6 +32,7 @@ from compilescope.repair.trials.losses import (
     check_losses,
     compiled_functions,
     losses_of,
+    takes_place_of,
 )
 from compilescope.repair.trials.printed_output import compare_output, differs_in_numbers
 from compilescope.repair.trials.recorded_runs import CapturedRun, Verification
@@ -237,7 +238,8 @@ class _Before:
     def uncovered(self) -> Iterator[UncoveredBreak]:
         stacks = _stacks(self._after.run)
         for site in {each.fingerprint: each for each in self._after.digest.sites}.values():
-            if site.fingerprint not in self._old:
+            stays = takes_place_of(site, self._gone, self._changes) is not None
+            if site.fingerprint not in self._old and not stays:
                 stack = stacks.get(site.because[0], ()) if site.because else ()
                 yield UncoveredBreak(
                     file=site.file,

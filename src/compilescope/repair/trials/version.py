@@ -80,8 +80,8 @@ class Changes:
         return change is not None and line in change.indented
 
     def left_alone(self) -> set[tuple[str, int]]:
-        """(file, line) of the old version in functions that a patch marks `torch.compiler.disable`:
-        none of it is to be captured."""
+        """(file, line) of the old version in functions that a patch marks `torch.compiler.disable`,
+        or makes an operator: none of it is to be captured line by line."""
         return {
             (file, change.old_of[line])
             for file, change in self.files.items()
@@ -144,8 +144,12 @@ def _disabled(change: ChangedFile) -> Iterator[int]:
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             marks = [each for each in node.decorator_list if each.lineno in change.added]
-            if any(ast.unparse(each).endswith("compiler.disable") for each in marks):
+            if any(_hides_lines(ast.unparse(each)) for each in marks):
                 yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
+def _hides_lines(mark: str) -> bool:
+    return mark.endswith("compiler.disable") or "library.custom_op(" in mark
 
 
 def _depth(line: str) -> int:

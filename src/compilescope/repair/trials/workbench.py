@@ -175,7 +175,6 @@ class Workbench:
         write_header(folder, header)
         run = read_run(folder, live=False)
         return CapturedRun(
-            version=version,
             run=run,
             digest=digest(run),
             exit_status=ended.status,
@@ -195,13 +194,15 @@ class Workbench:
         like: ReplayedRun | None = None,
         focus: Collection[tuple[str, int]] = (),
         sizes: bool = False,
+        raising: bool = True,
     ) -> ReplayedRun:
         """Run a version eagerly, and call each of its compiled regions again on copies of what it
         was given: eagerly and in float64, or eagerly and compiled.
 
         `like` an earlier probe: on the same inputs. `focus` are lines in whose files it is noted
-        which sides of branches were taken. `sizes`: other sizes too."""
-        key = (version.key, like.folder) if compiled and like is not None else None
+        which sides of branches were taken. `sizes`: other sizes too. `raising`: also on inputs on
+        which the earlier one raises."""
+        key = (version.key, like.folder, raising) if compiled and like is not None else None
         if key is not None and key in self._probed:
             return self._probed[key]
         self._tick("replaying compiled regions" if compiled else "replaying regions eagerly")
@@ -210,7 +211,7 @@ class Workbench:
             "sizes": sizes,
             "seconds": self.limit_s * _REPLAYING,
             "focus": [list(item) for item in focus],
-            "like": like.plan if like is not None else None,
+            "like": like.plan_without(() if raising else like.raising) if like else None,
         }
         probed = self._replayed(version, options)
         if key is not None:
@@ -234,14 +235,12 @@ class Workbench:
         options = {**options, "folder": str(place)}
         ended = self._run(version, place, self._settings, {"probe": options})
         return ReplayedRun(
-            version=version,
             folder=place,
             record=read_record(place),
             exit_status=ended.status,
             timed_out=ended.timed_out,
             stdout=ended.stdout,
             stderr=ended.stderr,
-            seconds=ended.seconds,
         )
 
     def ask(self, judge: str, asked: dict[str, Any]) -> Any:

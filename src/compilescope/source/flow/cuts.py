@@ -7,7 +7,8 @@ for an effect, names, attributes, constants) may stay outside.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.bindings import bound_names, declared_names
@@ -110,8 +111,7 @@ def is_light_value(module: SourceModule, value: cst.BaseExpression) -> bool:
     return False
 
 
-@dataclass(frozen=True)
-class Split:
+class Split(msgspec.Struct, frozen=True):
     """Which statements of a block go where. `core` is never empty."""
 
     before: list[cst.BaseStatement]
@@ -119,9 +119,9 @@ class Split:
     after: list[cst.BaseStatement]
     around: cst.With | None = None
     """The statement that stays around the core: the three are parts of its body."""
-    outer_before: list[cst.BaseStatement] = field(default_factory=list)
-    outer_after: list[cst.BaseStatement] = field(default_factory=list)
-    lifted: dict[str, cst.BaseExpression] = field(default_factory=dict)
+    outer_before: list[cst.BaseStatement] = msgspec.field(default_factory=list)
+    outer_after: list[cst.BaseStatement] = msgspec.field(default_factory=list)
+    lifted: dict[str, cst.BaseExpression] = msgspec.field(default_factory=dict)
     """Expressions of the core that are computed before it, by the name that they get."""
     truths: frozenset[str] = frozenset()
     """Those of them of which only the truth is asked for."""

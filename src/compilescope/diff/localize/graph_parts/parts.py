@@ -221,7 +221,7 @@ class _PartWriter:
         return out or tensors[-1:]
 
     def _write(self, nodes: Sequence[Node], inside: set[Node], group: Any) -> None:
-        regions = _Regions(self, self._anatomy.nodes[: self._anatomy.position[nodes[0]]], group)
+        regions = _OpenModes(self, self._anatomy.nodes[: self._anatomy.position[nodes[0]]], group)
         new = regions.enter()
         for node in nodes:
             if node not in inside and self._anatomy.kinds[node] != "mode":
@@ -244,7 +244,7 @@ class _PartWriter:
         return self._graph.node_copy(node, find)
 
 
-class _Regions:
+class _OpenModes:
     """The modes that hold at the beginning of a part, and what ends them."""
 
     def __init__(self, writer: _PartWriter, before: Sequence[Node], group: Any) -> None:

@@ -26,6 +26,10 @@ _CONDITIONAL = ("POP_JUMP", "JUMP_IF_TRUE_OR_POP", "JUMP_IF_FALSE_OR_POP")
 _NO_CODE = ("CACHE", "EXTENDED_ARG", "NOT_TAKEN")
 
 
+Asked = tuple[Any, ...]
+"""The inputs that a region was given: the region, the call, the recipe."""
+
+
 @dataclass(eq=False)
 class SourceBranch:
     """One condition in the source."""
@@ -33,9 +37,15 @@ class SourceBranch:
     line: int
     function: str
     column: int | None = None
-    sides: set[bool] = field(default_factory=set)
-    """What the condition was."""
+    taken: set[tuple[bool, Asked]] = field(default_factory=set)
+    """What the condition was, and on which inputs."""
     by_tensor: bool = False
+    by_none: bool = False
+    """Asked was whether something is None, also where the source has `is not None`."""
+
+    @property
+    def sides(self) -> set[bool]:
+        return {side for side, _ in self.taken}
 
 
 class _Jump(NamedTuple):
@@ -53,6 +63,8 @@ class Coverage:
     def __init__(self, files: Collection[str]) -> None:
         """`files`: beside the user's own."""
         self.lines: dict[str, set[int]] = {}
+        self.asked: Asked = ()
+        """What the calls that follow are given."""
         self._files = set(files)
         self._wanted: dict[str, bool] = {}
         self._codes: dict[CodeType, dict[int, _Jump]] = {}
@@ -95,6 +107,7 @@ class Coverage:
         jumps = self._jumps(frame.f_code)
         frame.f_trace_opcodes = bool(jumps)
         last: _Jump | None = None
+        asked = self.asked
 
         def trace(frame: FrameType, event: str, arg: Any) -> Any:
             nonlocal last
@@ -103,7 +116,7 @@ class Coverage:
             elif event == "opcode":
                 if last is not None:
                     jumped = frame.f_lasti != last.goes_on
-                    last.branch.sides.add(jumped == last.jumps_if)
+                    last.branch.taken.add((jumped == last.jumps_if, asked))
                 last = jumps.get(frame.f_lasti)
             return trace
 
@@ -164,6 +177,7 @@ def _jumps(code: CodeType) -> dict[int, _Jump]:
                 branch = SourceBranch(where.lineno, code.co_name, where.col_offset)
                 # A loop asks twice: before it begins, and after each round.
                 branch = twins.setdefault(where, branch)
+            branch.by_none = "NONE" in here.opname
             found[here.offset] = _Jump(branch, following.offset, jumps_if)
         if here.opname not in ("COPY", "TO_BOOL"):
             asked = place

@@ -20,13 +20,14 @@ from typing import Any, TypeVar
 import torch
 
 from compilescope.diff.runs.trial import TrialOutcome, TrialValue
-from compilescope.repair.trials.child.branches import Coverage
+from compilescope.repair.trials.child.branches import Coverage, SourceBranch
 from compilescope.repair.trials.child.fatal_inputs import FatalInputs, asking
 from compilescope.repair.trials.child.iterators import renewing, settled
 from compilescope.repair.trials.child.kept_outcomes import OutcomeKeeper, claim, size_of
 from compilescope.repair.trials.child.notes import describe_error, random_state
 from compilescope.repair.trials.child.recipes import (
     OTHER_WEIGHTS,
+    RECORDED,
     InputRecipe,
     family_of,
     is_whole,
@@ -275,6 +276,7 @@ class Prober:
     def _asking(
         self, entry: dict[str, Any], recipe: InputRecipe
     ) -> contextlib.AbstractContextManager[None]:
+        self._coverage.asked = (entry["region"], entry["call"], tuple(recipe))
         family = family_of(recipe)
         if not family:
             return contextlib.nullcontext()
@@ -340,13 +342,13 @@ class Prober:
         patience = self._patience_s
         if self._follows:
             patience = max(patience, _PATIENCE_COMPILED_S)
-        known = {id(branch): set(branch.sides) for _, branch in self._coverage.branches()}
+        known = {id(branch): set(branch.taken) for _, branch in self._coverage.branches()}
         try:
             with ending_within(patience if made_up else None):
                 found = ask()
         except Endless:
             for _, branch in self._coverage.branches():
-                branch.sides.intersection_update(known.get(id(branch), ()))
+                branch.taken.intersection_update(known.get(id(branch), ()))
             entry.setdefault("endless", []).append(recipe.words())
             return None
         if recipe.kind == "recorded":
@@ -382,10 +384,22 @@ def _described(coverage: Coverage) -> dict[str, Any]:
                 "function": branch.function,
                 "sides": sorted(branch.sides),
                 "by_tensor": branch.by_tensor,
+                "by_none": branch.by_none,
+                "takers": _takers(branch),
             }
             for file, branch in coverage.branches()
         ],
     }
+
+
+def _takers(branch: SourceBranch) -> list[list[Any]]:
+    """Who took which side; of a side that the recorded inputs took, they alone."""
+    found: list[list[Any]] = []
+    for side in sorted(branch.sides):
+        asked = sorted(by for was, by in branch.taken if was is side)
+        recorded = [by for by in asked if by and by[2][0] == RECORDED]
+        found += [[side, list(by)] for by in recorded[:1] or asked]
+    return found
 
 
 def _forms_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, str]:

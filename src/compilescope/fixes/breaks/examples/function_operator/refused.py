@@ -1,0 +1,18 @@
+#: because: a gradient may go through `x`
+import torch
+
+
+def filled(x):
+    out = torch.zeros(x.shape)
+    for i in torch.nonzero(x):
+        if i[0] > 0:
+            out[i[0]] = 2
+    return out
+
+
+@torch.compile(backend="eager")
+def f(x):
+    return filled(x) + x
+
+
+f(torch.tensor([1.0, 0.0, 3.0]))

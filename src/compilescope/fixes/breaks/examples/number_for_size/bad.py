@@ -1,0 +1,20 @@
+import torch
+
+
+def counted(mask):
+    counts = mask.sum(dim=1)
+    most = counts.max()
+    return most, counts
+
+
+@torch.compile(backend="eager")
+def f(x, mask):
+    if mask.any().item():
+        x = x[:1]
+    most, counts = counted(mask)
+    places = torch.arange(most) < counts.unsqueeze(-1)
+    return x.sum() + x.new_zeros(2, most) + places
+
+
+for row in ([True, True, False], [True, False, False], [False, False, False]):
+    print(f(torch.ones(2, 3), torch.tensor([row, row])))

@@ -1,0 +1,123 @@
+"""Breaks are tried in one version first; what it shows to be at fault is left out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from compilescope.fixes.catalogue import all_fixes
+from compilescope.fixes.patch import Patch
+from compilescope.fixes.subject import Program, subjects_of
+from compilescope.recorder.target import Target
+from compilescope.repair.search.at_once import Grouping
+from compilescope.repair.search.attempts import ProposedFix
+from compilescope.repair.search.options import SearchOptions
+from compilescope.repair.search.rounds import search
+from compilescope.repair.trials.baseline import TrialBaseline
+from compilescope.repair.trials.warm.parent import WarmParent
+from compilescope.repair.trials.workbench import Workbench
+
+pytestmark = [pytest.mark.torch]
+PROGRAM = """
+import torch
+
+
+@torch.compile(backend="eager")
+def f(x):
+    if x.sum() > 3:
+        x = x * 2
+    x = x / float(x.abs().max())
+    if x.isnan().sum() > 7:
+        x = x + 1
+    return x
+
+
+for size in (0.5, 1.0):
+    print(f(torch.full((4,), size)).tolist())
+"""
+
+
+@pytest.mark.slow
+def test_what_is_not_proven_does_not_keep_the_others_back(tmp_path: Path, warm: WarmParent) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    doing: list[str] = []
+    options = SearchOptions(
+        timed=False, limit_s=120, progress=lambda what, done, total: doing.append(what)
+    )
+    outcome = search(Target("script", (str(path),)), options, warm)
+    kept = [each for each in outcome.attempts if each.kept]
+    wanted = {"if x.sum() > 3:", "x = x / float(x.abs().max())"}
+    assert {each.source for each in kept} == wanted, outcome.attempts
+    assert all("verified together with 1 other fix" in each.notes for each in kept)
+    assert "3 fixes at once" in doing and "2 fixes at once" in doing
+    left = [each for each in outcome.attempts if "isnan" in each.source]
+    assert left and not any(each.verdict == "verified" for each in left)
+    assert any("was never true" in each.reason for each in left)
+    assert outcome.verdict == "verified"
+
+
+def test_a_cause_that_went_with_another_is_not_called_left(
+    tmp_path: Path, warm: WarmParent
+) -> None:
+    """The `raise` breaks too; it is gone as soon as the check runs outside."""
+    path = tmp_path / "program.py"
+    path.write_text(
+        "import torch\n\n\n@torch.compile(backend='eager')\ndef f(x):\n"
+        "    if (x < 0).any():\n        raise ValueError('negative')\n"
+        "    return x.sqrt().sum()\n\n\n"
+        "for value in (1.0, -1.0, 4.0):\n    try:\n        print(f(torch.full((3,), value)))\n"
+        "    except ValueError as error:\n        print(error)\n"
+    )
+    outcome = search(Target("script", (str(path),)), SearchOptions(timed=False), warm)
+    assert outcome.before.breaks > outcome.after.breaks == 0
+    assert [each.fix for each in outcome.attempts if not each.kept and not each.fix] == []
+    assert outcome.left == ()
+
+
+NOISY = """
+import random
+
+import torch
+
+
+@torch.compile(backend="eager")
+def f(x):
+    noisy = x + random.gauss(0.0, 0.01)
+    y = x + 1
+    if x.sum() > 3:
+        y = y * 2
+    return y, noisy
+
+
+for size in (0.25, 0.5):
+    print(f(torch.full((4,), size))[0].tolist())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("factor", "held"), [(2, True), (3, False)])
+def test_what_one_fix_states_does_not_excuse_another(
+    tmp_path: Path, warm: WarmParent, factor: int, held: bool
+) -> None:
+    """Where random numbers may differ, values are not compared."""
+    path = tmp_path / "program.py"
+    path.write_text(NOISY)
+    drawn = NOISY.replace("random.gauss(0.0, 0.01)", "torch.randn(()) * 0.01")
+    branch = "    if x.sum() > 3:\n        y = y * 2\n"
+    where = NOISY.replace(branch, f"    y = torch.where(x.sum() > 3, y * {factor}, y)\n")
+    with Workbench(Target("script", (str(path),)), warm=warm) as bench:
+        base = TrialBaseline(bench)
+        program = Program(base.captured.run, base.captured.digest, str(path))
+        breaks = [each for each in subjects_of(program) if each.finding.kind == "break"]
+        draws, asks = sorted(breaks, key=lambda each: each.line)
+        random_fix = next(each for each in all_fixes() if each.id == "torch-random")
+        where_fix = next(each for each in all_fixes() if each.id == "where-for-if")
+        stated = Patch({str(path): drawn}, allows=frozenset({"other-random-numbers"}))
+        proposals = [
+            ProposedFix(draws, random_fix, stated, (), ()),
+            ProposedFix(asks, where_fix, Patch({str(path): where}), (), ()),
+        ]
+        found = Grouping(lambda *_: None).try_all(base, program, proposals)
+    assert (found is not None) == held
