@@ -80,7 +80,7 @@ class Predicate:
         with contextlib.redirect_stderr(quiet), contextlib.redirect_stdout(quiet):
             if values is None:
                 payload = {"folder": str(self.home), "text": text, "saved": saved}
-                return run_trial(payload)["outcome"] == "kept"
+                return run_trial(payload) == "kept"
             return _tried_with(text, record, values)
 
 

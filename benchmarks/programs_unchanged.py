@@ -4,13 +4,15 @@
 
 Compared are stdout, stderr, the exit status or signal, and the bytes and modes of all files that
 the program leaves in its folder. Addresses, times and pids in torch's own log lines are left out.
-The programs are in `subjects/unchanged.py`. The last line counts those that differ; the exit status
+The run that was recorded must open (`show --json`), whatever the program did to itself. The
+programs are in `subjects/unchanged.py`. The last line counts those that differ; the exit status
 is 1 if there are any.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -48,14 +50,34 @@ def main() -> int:
         PLAIN if asked.plain_only else PROGRAMS
     )
     changed = 0
+    opened = 0
     with tempfile.TemporaryDirectory() as scratch:
         runs = Path(asked.keep or scratch) / "runs"
         for name, subject in chosen.items():
-            found = differences(subject, runs, asked.limit)
+            found = differences(subject, runs / name, asked.limit)
+            recorded = recorded_runs(runs / name)
+            opened += len(recorded)
+            found += [f"does not open: {fault}" for run in recorded if (fault := fault_of(run))]
             changed += bool(found)
             print(f"{name:24} {'; '.join(found) or 'same'}", flush=True)
-    print(f"{changed} of {len(chosen)} programs changed")
+    print(f"{changed} of {len(chosen)} programs changed; {opened} runs were looked at")
     return 1 if changed else 0
+
+
+def recorded_runs(folder: Path) -> list[Path]:
+    """The runs in a folder; a program that never started (bad options) has none."""
+    return [path for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
+
+
+def fault_of(run: Path) -> str:
+    """Why a run cannot be read; empty if it can."""
+    show = [sys.executable, "-m", "compilescope", "show", "--json", str(run)]
+    done = subprocess.run(show, capture_output=True, timeout=60, check=False)
+    try:
+        json.loads(done.stdout)
+    except ValueError:
+        return f"status {done.returncode}, {done.stderr.decode(errors='replace')[-300:]!r}"
+    return ""
 
 
 def differences(subject: Subject, runs: Path, limit_s: float = 600) -> list[str]:

@@ -575,7 +575,9 @@ TORCH: dict[str, Subject] = {
     "t-save": _torch(
         "torch.save({'a': f(torch.ones(2))}, 'x.pt'); print(torch.load('x.pt')['a'].tolist())"
     ),
-    "t-pickle": _torch("import pickle\nprint(len(pickle.dumps(f(torch.ones(2)))))"),
+    "t-pickle": _torch(
+        "import pickle\nt = f(torch.ones(2))\nprint(vars(t), type(t), pickle.loads(pickle.dumps(t)))"
+    ),
     "t-random": _torch(
         "torch.manual_seed(3)\nprint(f(torch.rand(4)).tolist(), torch.rand(2).tolist())"
     ),

@@ -380,7 +380,6 @@ def test_triton_kernels_say_what_they_compute() -> None:
     shown = "\n".join(line.text for line in code.lines)
     assert "@triton.jit" in shown and "tl.store" in shown and "def call(self, args):" in shown
     assert "import triton" not in shown and "benchmark_compiled_module" not in shown
-    assert code.direction == "forward"
     assert code.left_out["imports and helpers"] > 50
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import builtins
 import io
 import json
+import keyword
+import re
 import sys
 import threading
 from collections.abc import Iterator
@@ -102,6 +104,24 @@ def test_a_redacted_question_has_none_of_the_users_names() -> None:
     assert "PayrollNet" in plain and "salary_head" in plain
     assert "PayrollNet" not in redacted and "salary_head" not in redacted
     assert "Data-dependent branching" in redacted and ".mean() > 0" in redacted
+
+
+def test_a_user_may_name_things_with_the_words_of_the_question() -> None:
+    """They stand in every question, so they say nothing about the user's code."""
+    asked = " ".join(contents(a_run()))
+    words = {word for word in re.findall(r"[A-Za-z]{3,}", asked) if not keyword.iskeyword(word)}
+    assert "compilescope" in words
+    source = SOURCE + "".join(f"{word} = 1\n" for word in sorted(words - {"forward", "self"}))
+    artifacts = MemoryArtifacts()
+    run = with_artifacts(
+        run_of(
+            event(SourceSeen(f"{ROOT}/model.py", artifacts.put(source, "py")), number=0),
+            event(GraphBreak(gb_type="Data-dependent branching", gb_id="GB0170"), number=1,
+                  stack=(frame(8),)),
+        ),
+        artifacts,
+    )  # fmt: skip
+    assert contents(run, redacted=True)
 
 
 @pytest.mark.parametrize("name", sorted(RUNS))

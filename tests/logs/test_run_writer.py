@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from compilescope.logs.run_writer import RunWriter, remove_marks
-from compilescope.model.bodies import StanceChanged
+from compilescope.model.bodies import ProcessEnded, ProcessStarted, StanceChanged
 from compilescope.model.header import RunHeader
 from compilescope.model.run import read_run
 
@@ -40,3 +40,17 @@ def test_only_writers_that_share_a_folder_leave_marks_in_it(tmp_path: Path, alon
     assert bool(list(tmp_path.glob(".process-*"))) is not alone
     writer.close()
     assert (tmp_path / "events-0.jsonl").is_file()
+
+
+def test_thousands_of_processes_share_files_and_are_told_apart(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path, alone=True)
+    most = 1_200
+    for time_ns, pid in enumerate([*range(most)] * 2, 10):
+        writer.event(StanceChanged("default"), time_ns=time_ns, pid=pid, rank=pid % 3)
+    writer.close()
+    run = read_run(tmp_path, header=RunHeader(run="r", tool="1", command=("a",)))
+    seen = [(event.pid, event.rank) for event, _ in run.of(StanceChanged)]
+    assert seen == [(pid, pid % 3) for pid in range(most)] * 2
+    assert run.count(ProcessStarted) == run.count(ProcessEnded) == most
+    assert len({event.id for event in run.events}) == len(run.events) == 4 * most
+    assert len([*tmp_path.glob("events-*")]) == 1_000 and not run.unread

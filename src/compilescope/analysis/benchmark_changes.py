@@ -285,7 +285,7 @@ def benchmark_history(runs: Sequence[Run]) -> list[Series]:
         for row in rows[name]:
             key = (setup_of(row), row.backend, row.compile_mode, _hardware_of(machine))
             found.setdefault(key, []).append(MeasuredRow(name, run.header.started_ns, machine, row))
-    changes = _Changes(rows)
+    changes = _RunPairs(rows)
     series = [
         Series(*key, tuple(points), changes.last(points) if key[-1] is not None else None)
         for key, points in found.items()
@@ -299,7 +299,7 @@ def benchmark_history(runs: Sequence[Run]) -> list[Series]:
     )
 
 
-class _Changes:
+class _RunPairs:
     """Each pair of runs is compared once: an interval takes its time."""
 
     def __init__(self, rows: dict[str, list[Benchmark]]) -> None:

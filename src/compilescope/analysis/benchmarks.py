@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+import msgspec
+
 from compilescope.model.benchmark import Benchmark, Interval, Machine
 from compilescope.model.run import Run
 
@@ -22,7 +24,7 @@ class Setup(NamedTuple):
     small: bool
 
 
-class Trial(NamedTuple):
+class Trial(msgspec.Struct, frozen=True):
     """One setup: eager mode's row, and one for each backend."""
 
     setup: Setup

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterator
 
 import msgspec
@@ -15,6 +14,7 @@ from compilescope.model.event import Event
 from compilescope.model.fingerprint import relative_file
 from compilescope.model.graph import Node, decode_graph
 from compilescope.model.run import Run
+from compilescope.patterns import late
 
 CACHE_NAMES = {
     "fx_graph": "Inductor",
@@ -27,7 +27,7 @@ CACHE_NAMES = {
     "remote_pgo": "dynamic sizes (PGO), remote",
 }
 """Whose each cache is."""
-_WORD = re.compile(r"[A-Za-z_]\w*")
+_WORD = late(r"[A-Za-z_]\w*")
 
 
 class Bypass(msgspec.Struct, frozen=True, kw_only=True):

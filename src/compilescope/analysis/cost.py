@@ -100,7 +100,7 @@ def lost_by_site(run: Run, sites: Iterable[BreakFinding]) -> dict[str, float]:
     """
     if _clock_failed(run) or not any(True for _ in run.of(RegionTime)):
         return {}
-    ledger = _Ledger(run, sites)
+    ledger = _CostShares(run, sites)
     if not ledger.charge_all():
         return {}
     return {name: round(ns / _NS_PER_MS, 3) for name, ns in ledger.lost_ns.items()}
@@ -205,7 +205,7 @@ class _Graphless:
         yield from self._under.get((region.file, region.function), ())
 
 
-class _Ledger:
+class _CostShares:
     """Who is charged for what."""
 
     def __init__(self, run: Run, sites: Iterable[BreakFinding]) -> None:

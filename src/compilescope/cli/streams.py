@@ -88,7 +88,7 @@ def leave(status: int) -> NoReturn:
     sys.exit(status)
 
 
-class _Gate:
+class _SafeStream:
     """A stream whose writers cannot steer the terminal."""
 
     def __init__(self, stream: IO[str]) -> None:
@@ -113,7 +113,7 @@ def guard_streams() -> None:
 
 def exact(stream: IO[str]) -> IO[str]:
     """The same stream for what we have drawn: nothing in it may come from elsewhere uncleaned."""
-    return stream.exact if isinstance(stream, _Gate) else stream
+    return stream.exact if isinstance(stream, _SafeStream) else stream
 
 
 def put(text: str, *, error: bool = False, commands: bool = False) -> None:
@@ -160,12 +160,12 @@ def _obeyed_by_none(text: str) -> str:
 
 
 def _guarded(stream: Any) -> Any:
-    if stream is None or isinstance(stream, _Gate):
+    if stream is None or isinstance(stream, _SafeStream):
         return stream
     with suppress(AttributeError, ValueError, OSError):
         # A terminal that can't show a character gets its name instead of an error.
         stream.reconfigure(errors="backslashreplace")
-    return _Gate(stream)
+    return _SafeStream(stream)
 
 
 def end_process(status: object) -> NoReturn:

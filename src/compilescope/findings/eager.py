@@ -45,7 +45,7 @@ class EagerFinding(Finding, frozen=True, kw_only=True):
         return self.count
 
 
-class _Group(msgspec.Struct):
+class _FrameGroup(msgspec.Struct):
     reason: str
     cause: str
     gb_id: str | None
@@ -59,9 +59,9 @@ _HIDING = ("graph-break", "generator")
 
 def eager_frames(run: Run) -> list[EagerFinding]:
     """Frames lost for a reason that is known and not harmless."""
-    groups: dict[tuple[str, int, str, str, bool], _Group] = {}
+    groups: dict[tuple[str, int, str, str, bool], _FrameGroup] = {}
 
-    def add(code: CodeRef, rest: bool, entry: _Group) -> None:
+    def add(code: CodeRef, rest: bool, entry: _FrameGroup) -> None:
         key = (code.file, code.line, code.function, entry.reason, rest)
         group = groups.setdefault(key, entry)
         if group is not entry:
@@ -75,7 +75,7 @@ def eager_frames(run: Run) -> list[EagerFinding]:
         if body.because:
             skipped.add(body.because)
         reason = "recompile limit" if body.cause == "recompile-limit" else body.reason
-        entry = _Group(
+        entry = _FrameGroup(
             reason, body.cause, body.gb_id, body.cause in _HIDING, [event.id], {event.rank}
         )
         add(shown_code(body.frame, event.stack), body.frame.resumed, entry)
@@ -85,7 +85,7 @@ def eager_frames(run: Run) -> list[EagerFinding]:
         rest = broken.outcome == "rest-eager" or broken.frame.resumed
         # Where torch reports the skipped frame too, that report stands for both.
         if event.id not in skipped:
-            entry = _Group(
+            entry = _FrameGroup(
                 broken.gb_type, "graph-break", broken.gb_id, True, [event.id], {event.rank}
             )
             add(shown_code(broken.frame, event.stack), rest, entry)

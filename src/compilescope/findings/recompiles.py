@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import msgspec
 
@@ -107,8 +105,8 @@ class RecompiledFrame(msgspec.Struct, frozen=True, kw_only=True):
 
 # What differs from run to run in Dynamo's names: addresses, ids, counters, lines to resume at.
 _PASSING = late(r"0x[0-9a-fA-F]+|\b\d{9,}\b|(?<=___)\d+|(?<=__resume_at_)\d+_\d+")
-_INDEX = re.compile(r"\[\d+\]")
-_STACK_VALUE = re.compile(r"___stack\d+")
+_INDEX = late(r"\[\d+\]")
+_STACK_VALUE = late(r"___stack\d+")
 _Member = tuple[Event, Recompile]
 
 
@@ -220,7 +218,7 @@ def _frame(
     )
 
 
-class _Shared(NamedTuple):
+class _Shared(msgspec.Struct, frozen=True):
     """What all causes of one function have."""
 
     code: CodeRef

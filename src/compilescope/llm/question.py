@@ -16,7 +16,7 @@ from compilescope.findings.breaks import BreakFinding
 from compilescope.findings.failures import FailureFinding
 from compilescope.findings.finding import Finding
 from compilescope.findings.recompiles import RecompileFinding
-from compilescope.llm.prompt import CauseQuestion, prompt_for
+from compilescope.llm.prompt import CauseQuestion
 from compilescope.model.artifacts import MemoryArtifacts
 from compilescope.model.fingerprint import relative_file
 from compilescope.model.run import Run
@@ -32,6 +32,12 @@ _FOLDERS = re.compile(
     r"(?<![\w/\\.:~])(?:file://|~|[A-Za-z]:)?[/\\](?:[^\s/\\\"'`<>|:*?,;()\[\]{}]+[/\\])+"
 )
 """All of an absolute path but its last part. An address of the web is none: it has a host."""
+_OUR_WORDS = re.compile(
+    r"^(Kind|Category|What|Place|Why|Result|Suggested by compilescope|Times|Graph break|Explanation"
+    r"|Context|Error|Hint|Failed guard): |^From PyTorch's table of graph breaks, ",
+    re.MULTILINE,
+)
+"""They stand in every question, so a user's name that is one of them is not given away by them."""
 _PLACEHOLDER = re.compile(r"<[^<>]*>")
 
 
@@ -62,8 +68,8 @@ def _redacted(run: Run, causes: Sequence[Finding]) -> list[CauseQuestion]:
                 hint="Ask without --llm-redact, or about another cause with --cause.",
             )
         questions.append(_question(other, seen, alike, sources))
-    texts = (prompt_for(question)[1]["content"] for question in questions)
-    leaked = leaked_names(redaction, texts)
+    said = (text for each in questions for text in (each.cause, each.pytorch, each.source))
+    leaked = leaked_names(redaction, (_OUR_WORDS.sub("", text) for text in said))
     if leaked:
         raise ToolError(
             f"Redaction would have left names of yours, such as {a_few(leaked)}, so "

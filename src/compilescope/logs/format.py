@@ -128,14 +128,15 @@ class Reader(Protocol):
 
 
 class Format(msgspec.Struct, frozen=True):
-    """One log format: how it is told, and its reader."""
+    """One log format.
+
+    Structured formats read first, alone; text formats share the engine of `logs.text`, and what
+    their `reader` gives is what that engine asks for (`logs.text.engine.TextReader`).
+    """
 
     id: str
-    title: str
-    sniff: Callable[[bytes], bool]
-    """Is there anything of this format in these bytes, the beginning of a source?"""
     reader: Callable[[Writer, LogSource], Any]
     """A fresh reader for one source: a `Reader` for structured formats."""
-    kind: Literal["structured", "text"] = "text"
-    """Structured formats read first, alone; text formats share the engine of `logs.text`, and what
-    their `reader` gives is what that engine asks for (`logs.text.engine.TextReader`)."""
+    begins: Callable[[bytes], bool] | None = None
+    """Of a structured format: is there anything of it in these bytes, the beginning of a source?
+    A text format has none: its lines may stand anywhere."""

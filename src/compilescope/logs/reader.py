@@ -94,7 +94,7 @@ def chain_for(head: bytes, writer: Writer, source: LogSource) -> Chain:
     structured = [
         form.reader(writer, source)
         for form in all_formats()
-        if form.kind == "structured" and form.sniff(head)
+        if form.begins is not None and form.begins(head)
     ]
     source.in_parts = bool(structured)
     return Chain([*structured, _Text(writer, source)])

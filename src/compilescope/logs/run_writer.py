@@ -27,11 +27,17 @@ from compilescope.model.event import Event, encode
 from compilescope.model.packs import LARGEST_TEXT, SUFFIX, Pack, PackWriter
 from compilescope.model.stack import Frame
 
+_AS_THEY_ARE = 1 << 22
+"""Bytes of a log's first texts that are not compressed. Chosen: packing takes a twentieth of the
+CPU time of reading a small log, and a few megabytes of disk are no loss."""
 _BUFFER = 1 << 16
 """Bytes of events that wait to be written together. Chosen: some hundred events a write."""
 _SECOND_LIFE = 10_000_000
 """Added to the id of a process where another one has it."""
 _PROCESS_MARK = ".process-"
+_MOST_FILES = 1_000
+"""Event files of a run; processes beyond share the last one. Chosen: more than most jobs have
+processes, and to make a file takes longer than to read a short log."""
 
 
 class _Process:
@@ -104,13 +110,14 @@ class _SharedFolder:
 
 class _OwnFolder:
     """Where nobody else writes, nothing has to be made to be sure: a folder of logs may have
-    thousands of processes."""
+    thousands of processes. Nor has each of them a file of its own: an event says whose it is."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._lives: dict[int, int] = {}
         self._pids: set[int] = set()
         self._ranks: set[int] = set()
+        self._file = ""
 
     def claim(self, rank: int, pid: int) -> ClaimedName:
         life = self._lives.get(pid, 0)
@@ -123,7 +130,9 @@ class _OwnFolder:
         if rank not in self._ranks:
             self._ranks.add(rank)
             name, file = str(rank), f"events-{rank}.jsonl"
-        return ClaimedName(pid, os.path.join(self._folder, file), name)
+        if len(self._pids) <= _MOST_FILES:
+            self._file = f"{self._folder}{os.sep}{file}"
+        return ClaimedName(pid, self._file, name)
 
 
 def _first_life(folder: str, pid: int) -> int:
@@ -180,7 +189,7 @@ class RunWriter:
         into a file of its own."""
         self._claims: ProcessNames = (_OwnFolder if alone else _SharedFolder)(str(folder))
         self._processes: dict[tuple[int, int], _Process] = {}
-        self._pack = PackWriter(folder / ARTIFACTS) if packed else None
+        self._pack = PackWriter(folder / ARTIFACTS, _AS_THEY_ARE) if packed else None
         self._files = DiskArtifacts(folder / ARTIFACTS)
         self._source_files = SourceFiles(source_folders)
         self.events = 0

@@ -6,7 +6,7 @@ tells whether two runs agree in it, and the value where it is short and plain.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -94,7 +94,7 @@ class KeyParts(msgspec.Struct, frozen=True, omit_defaults=True):
     parts: tuple[KeyPart, ...] = ()
 
 
-class SplitKey(NamedTuple):
+class SplitKey(msgspec.Struct, frozen=True):
     """A key's parts: those of its graph, and the settings that other graphs have as well."""
 
     graph: KeyParts = KeyParts()

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 
 from compilescope.digests import blake2b
 from compilescope.model.stack import Frame
+from compilescope.patterns import late
 
-_PACKAGE = re.compile(r"^.*[/\\](?:site|dist)-packages[/\\]")
+_PACKAGE = late(r"^.*[/\\](?:site|dist)-packages[/\\]")
 
 
 @functools.lru_cache(1 << 15)

@@ -59,16 +59,19 @@ whoever writes a small one and reads it again need not unpack it."""
 class _Packer:
     """Packs blocks in a thread of its own, in their order."""
 
-    def __init__(self) -> None:
+    def __init__(self, as_they_are: int) -> None:
+        self._as_they_are = as_they_are
         self._blocks: SimpleQueue[bytes | None] = SimpleQueue()
         self._packed: SimpleQueue[bytes | Exception] = SimpleQueue()
         self._thread = threading.Thread(target=self._pack_all, daemon=True)
         self._thread.start()
 
     def _pack_all(self) -> None:
+        stored = 0
         while (block := self._blocks.get()) is not None:
+            stored += len(block)
             try:
-                self._packed.put(zlib.compress(block, 1))
+                self._packed.put(zlib.compress(block, 0 if stored <= self._as_they_are else 1))
             except Exception as error:  # For the thread that waits.
                 self._packed.put(error)
 
@@ -91,8 +94,10 @@ class _Packer:
 class PackWriter:
     """Writes one pack."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, as_they_are: int = 0) -> None:
+        """`as_they_are`: so many bytes of texts at its beginning are not compressed."""
         self._folder = folder
+        self._as_they_are = as_they_are
         self._part = folder / f"{os.getpid()}-{os.urandom(4).hex()}{SUFFIX}.part"
         folder.mkdir(parents=True, exist_ok=True)
         self._file = self._part.open("wb")
@@ -146,7 +151,7 @@ class PackWriter:
         self._pending, self._size = [], 0
         self._count += 1
         if self._packer is None:
-            self._packer = _Packer()
+            self._packer = _Packer(self._as_they_are)
         self._packer.take(data)
         self._packing.append(len(data))
         self._write_packed(_MOST_WAITING)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
-T = TypeVar("T", bound=ast.AST)
+T = TypeVar("T", bound="ast.AST")
 
 LARGEST = 600_000
 """Characters. Chosen: files that people write are smaller, and a tree of so many takes 60 MB."""
-_LEAVES = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.cmpop)
 DEEPEST = 150
 """Levels of a tree; a level is at least one character of its text. Chosen: whoever walks a tree
 takes a few calls a level, and Python allows 1,000."""
@@ -79,12 +79,18 @@ def _is_deep(tree: ast.AST) -> bool:
 def _children(node: ast.AST, short: int) -> list[ast.AST]:
     """As `ast.iter_child_nodes`, but for those that cannot go too deep: faster by far."""
     found = []
+    leaves = _leaves()
     for value in vars(node).values():
         if isinstance(value, list):
             found += [each for each in value if isinstance(each, ast.AST)]
-        elif isinstance(value, ast.AST) and not isinstance(value, _LEAVES):
+        elif isinstance(value, ast.AST) and not isinstance(value, leaves):
             found.append(value)
     return [each for each in found if not _is_short(each, short)]
+
+
+@cache
+def _leaves() -> tuple[type[ast.AST], ...]:
+    return ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.cmpop
 
 
 def _is_short(node: ast.AST, short: int) -> bool:

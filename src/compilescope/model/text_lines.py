@@ -7,7 +7,6 @@ out in one write with the event. A file that was cut lacks the texts whose lines
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -36,7 +35,7 @@ class _TextLine(msgspec.Struct, frozen=True):
 _decoder = msgspec.json.Decoder(_TextLine)
 
 
-class _Place(NamedTuple):
+class _LinePlace(msgspec.Struct, frozen=True):
     """Where a line is."""
 
     path: Path
@@ -61,7 +60,7 @@ class TextLines:
     """Finds texts in event files, which may grow."""
 
     def __init__(self) -> None:
-        self._places: dict[str, _Place] = {}
+        self._places: dict[str, _LinePlace] = {}
         self._seen: dict[Path, int] = {}
         """Bytes of each file up to which it is known."""
 
@@ -99,11 +98,11 @@ class TextLines:
                 if not ended and len(line) < _LONGEST_LINE:
                     break  # It is still being written, or was cut.
                 if ended and line.startswith(_BEGINNING):
-                    self._note(line, _Place(path, start, len(line)))
+                    self._note(line, _LinePlace(path, start, len(line)))
                 start += len(line)
         self._seen[path] = start
 
-    def _note(self, line: bytes, place: _Place) -> None:
+    def _note(self, line: bytes, place: _LinePlace) -> None:
         end = line.find(b'"', len(_BEGINNING), len(_BEGINNING) + _LONGEST_NAME)
         if end > 0 and len(self._places) < _MOST_PLACES:
             name = line[len(_BEGINNING) : end].decode("ascii", "replace")

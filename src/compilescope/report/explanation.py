@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -36,13 +37,15 @@ from compilescope.report.finding import (
     repro_words,
     why_it_failed,
 )
-from compilescope.report.places import anchor_of, count, first_few, first_line, place
+from compilescope.report.places import anchor_of, count, first_few, first_line, item_anchor, place
 from compilescope.report.render.spans import duration
 from compilescope.report.repeats import without_repeats
 from compilescope.report.section import Reading
 from compilescope.report.sections.logged import nothing_to_explain
-from compilescope.report.size_limits import Measure, fit_lines
 from compilescope.rules.causes.device_words import DEVICE_RULES
+
+if TYPE_CHECKING:
+    from compilescope.report.size_limits import Measure
 
 # Chosen: functions and parts of one that are named; the rest is counted.
 _MOST_GIVEN_UP = 8
@@ -99,6 +102,8 @@ def fitted_explanation(
         rest_of_all = words("All in full: ", Span(rest, "code"))
         ending = (note(""), *(Paragraph(each, unwrapped=True) for each in (more, rest_of_all)))
         parts.append(Part("others", "Other causes", (table, *ending)))
+    from compilescope.report.size_limits import fit_lines
+
     return fit_lines(msgspec.structs.replace(whole, parts=tuple(parts)), most, measure)
 
 
@@ -249,7 +254,8 @@ def recompile_item(number: int, frame: RecompiledFrame, reading: Reading) -> Ite
     if reading.full:
         blocks += _folded_stacks(frame.because, reading)
     tags = ("kind:recompile", _whose(frame.file))
-    return Item(str(number), left, right, tuple(blocks), recompile_anchor(frame), tags)
+    anchor = item_anchor("recompile", frame.because)
+    return Item(str(number), left, right, tuple(blocks), anchor, tags)
 
 
 def _limit(frame: RecompiledFrame) -> list[Block]:
@@ -304,10 +310,6 @@ def _recompile_cause_item(number: int, finding: RecompileFinding, reading: Readi
     return Item(str(number), left, right, tuple(blocks), anchor_of(finding), tags)
 
 
-def recompile_anchor(frame: RecompiledFrame) -> str:
-    return f"recompile-{frame.because[0]}" if frame.because else ""
-
-
 def recompile_cost(frame: RecompiledFrame) -> str:
     """`7 recompiles, 7.30 s`."""
     spent = f", {duration(frame.seconds * 1e9)}" if frame.seconds is not None else ""
@@ -355,11 +357,8 @@ def failure_item(number: int, failure: FailureFinding, reading: Reading, where: 
     if reading.full:
         blocks += _folded_stacks(failure.because, reading)
     tags = ("kind:failure", f"category:{failure.category}", _whose(failure.file))
-    return Item(str(number), left, right, tuple(blocks), failure_anchor(failure), tags)
-
-
-def failure_anchor(failure: FailureFinding) -> str:
-    return f"failure-{failure.because[0]}" if failure.because else ""
+    anchor = item_anchor("failure", failure.because)
+    return Item(str(number), left, right, tuple(blocks), anchor, tags)
 
 
 def fate(failure: FailureFinding) -> str:

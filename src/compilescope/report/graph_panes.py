@@ -7,7 +7,6 @@ graph's figures, and which of its stages are not there and why.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
@@ -25,6 +24,7 @@ from compilescope.analysis.stages.staged_graphs import (
 )
 from compilescope.graphs.statistics import Amount, GraphStatistics
 from compilescope.model.bodies import KernelEmitted
+from compilescope.patterns import late
 from compilescope.report.blocks import CodeLine, Pane, Words, words
 from compilescope.report.places import count, shown_bytes, shown_flops, shown_path
 
@@ -42,7 +42,7 @@ _WORTH_FOLDING = 4
 """Fewer inputs than this take less room than what it takes to say so. Chosen."""
 # What a reader looks at first is kept longest.
 _FIRST = ("dynamo", "aot_inference", "aot_forward", KERNELS, "aot_backward", "post_grad")
-_NUMBERED = re.compile(r"# AOT ID: .*\n")
+_NUMBERED = late(r"# AOT ID: .*\n")
 """Inductor's count of the graphs of a process: all that tells the code of equal graphs apart."""
 
 

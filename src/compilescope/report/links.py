@@ -17,7 +17,7 @@ from compilescope.findings.failures import FailureFinding
 from compilescope.findings.recompiles import RecompiledFrame
 from compilescope.model.bodies import Recompile
 from compilescope.report.blocks import Block, Item, Part, SourceFile, Table, Words
-from compilescope.report.explanation import failure_anchor, recompile_anchor
+from compilescope.report.places import item_anchor
 from compilescope.report.section import Reading
 from compilescope.report.sections.graphs import drawn_graphs, graph_anchor
 
@@ -91,9 +91,9 @@ def targets(reading: Reading) -> Targets:
 def _anchor(item: _Item) -> str:
     match item:
         case FailureFinding():
-            return failure_anchor(item)
+            return item_anchor("failure", item.because)
         case RecompiledFrame():
-            return recompile_anchor(item)
+            return item_anchor("recompile", item.because)
         case BreakFinding():
             return item.fingerprint
         case EagerFinding():

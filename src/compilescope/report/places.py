@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from compilescope.findings.finding import Finding
 from compilescope.graphs.statistics import Amount
 from compilescope.model.stack import cell_of, origin_of, place_of, shown_file
+from compilescope.patterns import late
 
-_PACKAGE = re.compile(r"^.*[/\\](?:site|dist)-packages[/\\]")
+_PACKAGE = late(r"^.*[/\\](?:site|dist)-packages[/\\]")
 _MOST_LETTERS = 24
 """Of a path in a table; a longer one is shortened to its file. Chosen: room for the other
 columns."""
@@ -48,7 +49,12 @@ def anchor_of(finding: Finding) -> str:
     """The item that is about a finding."""
     if finding.kind == "break" or not finding.because:
         return finding.fingerprint
-    return f"{finding.kind}-{finding.because[0]}"
+    return item_anchor(finding.kind, finding.because)
+
+
+def item_anchor(kind: str, because: Sequence[str]) -> str:
+    """The item that is about these events; empty without any."""
+    return f"{kind}-{because[0]}" if because else ""
 
 
 def count(number: int, one: str, many: str = "") -> str:

@@ -69,7 +69,6 @@ def _is_logged(run: Run) -> bool:
 
 class _Groups:
     def __init__(self, run: Run, sources: Sources) -> None:
-        self._run = run
         self._sources = sources
         self._graphs = logged_graphs(run, sources)
         self._events = {event.id: event for event in run.events}
@@ -228,11 +227,9 @@ def _site(
     seen = DeviceBreak(
         text=text,
         function=place.function if place is not None else "the model",
-        words=group.words,
         graphs=len(group.events),
         different=_different(group.events),
         runs=_runs(group.events, runs),
-        through=group.through,
         in_module=any(in_module(event.stack) for event in group.events),
         stack=inside,
         ops=group.ops,

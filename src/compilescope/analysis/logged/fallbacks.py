@@ -87,7 +87,7 @@ def fallback_ops(run: Run, sources: Sources) -> list[FallbackOp]:
             because.setdefault(key, []).append(event.id)
     if not named:
         return []
-    called = _Calls(run, sources, callers.values(), [*named][:MOST_SOUGHT])
+    called = _OperatorCalls(run, sources, callers.values(), [*named][:MOST_SOUGHT])
     return [
         msgspec.structs.replace(
             _placed(op, called), because=tuple(because[key]), sought=number < MOST_SOUGHT
@@ -117,7 +117,7 @@ def _joined(before: FallbackOp | None, op: str, body: FallbackOps) -> FallbackOp
     )
 
 
-class _Calls:
+class _OperatorCalls:
     """Where the program calls the operators that are sought."""
 
     def __init__(
@@ -168,7 +168,7 @@ class _Calls:
         return self._of_files[file].get(word, [])
 
 
-def _placed(op: FallbackOp, called: _Calls) -> FallbackOp:
+def _placed(op: FallbackOp, called: _OperatorCalls) -> FallbackOp:
     exact = called.of(base_name(op.op))
     op = msgspec.structs.replace(op, calling_lines=len(exact), graphs_left=called.graphs_left)
     frame = exact[0] if len(exact) == 1 else None

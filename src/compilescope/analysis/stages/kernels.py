@@ -57,8 +57,6 @@ class OutputCode(msgspec.Struct):
     blocks: list[KernelBlock] = msgspec.field(default_factory=list)
     left_out: Counter[str] = msgspec.field(default_factory=Counter)
     """What was left out -> how many lines."""
-    direction: str = ""
-    """forward, backward or inference, where the code says so."""
 
 
 def direction_of(text: str) -> str:
@@ -80,7 +78,7 @@ def read_output_code(text: str, calls: Iterable[KernelCall] = ()) -> OutputCode:
 
 class _KernelReader:
     def __init__(self, text: str, calls: Iterable[KernelCall]) -> None:
-        self.code = OutputCode(direction=direction_of(text))
+        self.code = OutputCode()
         self._lines = text.splitlines()
         self._ends = [n for n, line in enumerate(self._lines) if line.startswith("'''")]
         """Where texts of kernels end."""
@@ -97,10 +95,11 @@ class _KernelReader:
         comments: list[str] = []
         while self._at < len(self._lines):
             line = self._lines[self._at]
-            definition = _DEFINITION.match(line)
+            # Few lines are: of the others no expression is asked.
+            definition = _DEFINITION.match(line) if "async_compile." in line else None
             if definition is not None:
                 self._read_definition(definition[1], definition[2], comments)
-            elif _FUNCTION.match(line):
+            elif "args):" in line and _FUNCTION.match(line):
                 self._read_function(line)
             elif line.startswith("#"):
                 comments.append(line)

@@ -8,7 +8,7 @@ that was fused into it, and those are not linked to each other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -65,13 +65,21 @@ class Family:
         self.first = first
         """The stage whose nodes are numbered: of a damaged trace not always the one in front."""
         self._number(first, caught)
-        for stage in stages:
+        for index, stage in enumerate(stages):
             stage.names = _names(stage.printed)
             if stage is not first:
-                stage.nodes = [self._trace(stage, node) for node in stage.printed.nodes]
+                # Nearest first: what an earlier stage of AOT or Inductor says of a name.
+                earlier = [
+                    each
+                    for each in reversed(stages[:index])
+                    if each.stage.kind != "dynamo" and each.code is None
+                ]
+                stage.nodes = [self._trace(stage, node, earlier) for node in stage.printed.nodes]
         for stage in stages:
             if stage.code is not None:
-                stage.blocks = [self._of_block(stage, block) for block in stage.code.blocks]
+                lowered = self._lowered(stage)
+                blocks = stage.code.blocks
+                stage.blocks = [self._of_block(stage, block, lowered) for block in blocks]
 
     def _number(self, first: ReadStage, caught: Graph | None) -> None:
         known = {node.name: node for node in caught.nodes} if caught is not None else {}
@@ -99,35 +107,32 @@ class Family:
             if numbers:
                 self._by_alias.setdefault(known[name].alias or name, numbers[0])
 
-    def _trace(self, stage: ReadStage, node: PrintedNode) -> Numbers:
+    def _trace(self, stage: ReadStage, node: PrintedNode, earlier: Sequence[ReadStage]) -> Numbers:
         if node.op == "placeholder":
-            return self._trace_input(stage, node)
+            return self._trace_input(node, earlier)
         if node.scope == 0:
-            found = {
-                number
-                for name in stage.origins.nodes.get(node.name, ())
-                for number in self._named(name, node.place)
-            }
+            origins = stage.origins.nodes.get(node.name, ())
+            found = {number for name in origins for number in self._named(name, node.place)}
             alias = self._by_alias.get(stage.origins.gradients.get(node.name, ""), 0)
             if not found and alias and self._agrees(alias, node.place):
                 found = {alias}
             if found:
                 return tuple(sorted(found))
-            earlier = self._earlier(stage, node)
-            if earlier:
-                return earlier
+            same = _said_of(node, earlier)
+            if same:
+                return same
         if node.place is not None:
             return tuple(sorted(self._by_comment.get(node.place, ())))
         return ()
 
-    def _trace_input(self, stage: ReadStage, node: PrintedNode) -> Numbers:
+    def _trace_input(self, node: PrintedNode, earlier: Sequence[ReadStage]) -> Numbers:
         if node.scope:
             return ()
         if node.position is not None and node.position < len(self._inputs):
             number = self._inputs[node.position]
             if self.first.printed.nodes[number - 1].annotation == node.annotation:
                 return (number,)
-        return self._earlier(stage, node)
+        return _said_of(node, earlier)
 
     def _named(self, name: str, place: Place | None) -> list[int]:
         """Nodes of this name. Graphs within the graph repeat names: the line tells them apart."""
@@ -137,21 +142,10 @@ class Family:
         other = self.first.printed.nodes[number - 1].place
         return place is None or other is None or place == other
 
-    def _earlier(self, stage: ReadStage, node: PrintedNode) -> Numbers:
-        """What an earlier stage of AOT or Inductor says of a node of this name."""
-        for other in reversed(self.stages[: self.stages.index(stage)]):
-            if other.stage.kind == "dynamo" or other.code is not None:
-                continue
-            for index in other.names.get(node.name, ()):
-                place = other.printed.nodes[index].place
-                same = place is None or node.place is None or place == node.place
-                if same and other.nodes[index]:
-                    return other.nodes[index]
-        return ()
-
-    def _of_block(self, stage: ReadStage, block: KernelBlock) -> Numbers:
+    def _of_block(
+        self, stage: ReadStage, block: KernelBlock, lowered: Sequence[ReadStage]
+    ) -> Numbers:
         found: set[int] = set()
-        lowered = self._lowered(stage)
         for name in block.nodes:
             found.update(_numbers(lowered, name))
         for name in block.sources if not block.nodes else ():
@@ -170,6 +164,17 @@ class Family:
             and s.stage.direction in (stage.stage.direction, "")
         ]  # fmt: skip
         return near + same
+
+
+def _said_of(node: PrintedNode, stages: Sequence[ReadStage]) -> Numbers:
+    """What the first of these stages says that knows a node of this name and line."""
+    for stage in stages:
+        for index in stage.names.get(node.name, ()):
+            place = stage.printed.nodes[index].place
+            same = place is None or node.place is None or place == node.place
+            if same and stage.nodes[index]:
+                return stage.nodes[index]
+    return ()
 
 
 def _numbers(stages: Iterable[ReadStage], name: str) -> Numbers:

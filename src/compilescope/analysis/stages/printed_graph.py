@@ -137,7 +137,7 @@ class PrintedGraph(msgspec.Struct):
 
 
 def read_printed(text: str) -> PrintedGraph:
-    reader = _Reader()
+    reader = _PrintedGraphReader()
     for line in text.splitlines():
         reader.read(line)
     printed = reader.printed
@@ -156,7 +156,7 @@ def _is_bundle(line: PrintedLine, printed: PrintedGraph) -> bool:
     return line.node is not None and printed.nodes[line.node].op == "bundle"
 
 
-class _Reader:
+class _PrintedGraphReader:
     def __init__(self) -> None:
         self.printed = PrintedGraph()
         self._names: set[str] = set()

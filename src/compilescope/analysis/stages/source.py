@@ -21,7 +21,6 @@ _WHOLE = 60
 _AROUND = 2
 """Lines around one that a node came from, in longer functions. Chosen: as little as shows the
 place."""
-_MAKES_SCOPE = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class SourceLine(msgspec.Struct, frozen=True):
@@ -57,7 +56,7 @@ def _spans(text: str) -> Iterable[tuple[int, int]]:
         return
     while waiting:
         node = waiting.pop()
-        if isinstance(node, _MAKES_SCOPE):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             yield first, node.end_lineno or node.lineno
         # Expressions hold no statements: a walk of the statements alone is ten times as fast.

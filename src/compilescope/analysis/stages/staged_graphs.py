@@ -60,11 +60,6 @@ class StagedGraph(msgspec.Struct, eq=False):
     def of(self, kind: str) -> list[Stage]:
         return [stage for stage in self.stages if stage.kind == kind]
 
-    @property
-    def texts(self) -> tuple[str | None, ...]:
-        """Graphs that agree in these say the same at every stage."""
-        return tuple(stage.text for stage in self.stages)
-
 
 def staged_graphs(run: Run) -> list[StagedGraph]:
     """Every graph of the run, in the order in which work on it began."""

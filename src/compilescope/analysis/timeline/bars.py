@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import bisect
 import functools
-import re
 from collections.abc import Iterable
 from typing import Any, Generic, Literal, TypeVar
 
@@ -31,6 +30,7 @@ from compilescope.model.bodies import (
 )
 from compilescope.model.event import Event
 from compilescope.model.stack import CodeRef
+from compilescope.patterns import late
 
 T = TypeVar("T")
 
@@ -80,7 +80,7 @@ def nested(stretches: Iterable[TimeStretch[T]]) -> list[TimeStretch[T]]:
     return ordered
 
 
-_ATTEMPT = re.compile(r"^compile_attempt_(\d{1,9})$")
+_ATTEMPT = late(r"^compile_attempt_(\d{1,9})$")
 _LATEST_NS = 1_000_000_000
 """How much later than its last phase a compilation may be told of. Chosen: long enough for a busy
 machine, short enough not to take another compilation's."""

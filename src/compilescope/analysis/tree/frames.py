@@ -6,7 +6,6 @@ long to walk. Compilations are gathered from the events, in the order in which t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, TypeVar
 
@@ -26,9 +25,10 @@ from compilescope.model.bodies import (
 from compilescope.model.event import Event
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame
+from compilescope.patterns import late
 
 T = TypeVar("T")
-_STACK_VALUE = re.compile(r"___stack\d+")
+_STACK_VALUE = late(r"___stack\d+")
 
 
 class TreeCompilation(msgspec.Struct, frozen=True, kw_only=True, gc=False):

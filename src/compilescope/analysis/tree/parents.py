@@ -37,7 +37,7 @@ class FrameEntry(msgspec.Struct, frozen=True, kw_only=True):
     callers: tuple[Frame, ...]
 
 
-class _Parts:
+class _FunctionFrames:
     """The frames of one function: of its beginning and of what goes on after its breaks.
 
     A function may be compiled without end, and every frame that it calls asks which part ran.
@@ -134,9 +134,9 @@ class PlacedFrames:
     def __init__(self, run: Run) -> None:
         self._extents = Extents(run)
         self.frames: list[TreeFrame] = []
-        self._functions: dict[tuple[Epoch, str, str, int], _Parts] = {}
+        self._functions: dict[tuple[Epoch, str, str, int], _FunctionFrames] = {}
         """By file, name and first line."""
-        self._parts_of: list[_Parts] = []
+        self._parts_of: list[_FunctionFrames] = []
         """By frame: those of its function."""
         self._epochs: list[Epoch] = []
         """By frame."""
@@ -156,7 +156,7 @@ class PlacedFrames:
         place = (*function, code.line)
         parts = self._functions.get(place)
         if parts is None:
-            parts = self._functions[place] = _Parts(number, code)
+            parts = self._functions[place] = _FunctionFrames(number, code)
             lines = self._first_lines.get(function)
             if lines is None:
                 self._first_lines[function] = [code.line]
@@ -214,7 +214,7 @@ class PlacedFrames:
             at_break = len(self.frames[number].breaks) - 1
         return Parent(frame=number, at_break=at_break)
 
-    def _parts(self, code: CodeRef, epoch: Epoch) -> _Parts | None:
+    def _parts(self, code: CodeRef, epoch: Epoch) -> _FunctionFrames | None:
         """Frames of the same function."""
         function = (epoch, code.file, code.function)
         found = self._functions.get((*function, code.line))

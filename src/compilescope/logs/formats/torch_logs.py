@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from compilescope.logs.format import Format, LogSource, Writer
 
 if TYPE_CHECKING:
     from compilescope.logs.text.dynamo.reader import TorchLogsReader
-
-
-def _sniff(head: bytes) -> bool:
-    from compilescope.logs.text.dynamo.custom import MARKERS
-    from compilescope.logs.text.lines import TORCH
-
-    stamped = re.search(rb"^" + TORCH.pattern, head, re.M)
-    return stamped is not None or any(marker in head for marker in MARKERS)
 
 
 def _reader(writer: Writer, source: LogSource) -> TorchLogsReader:
@@ -26,9 +17,4 @@ def _reader(writer: Writer, source: LogSource) -> TorchLogsReader:
     return TorchLogsReader()
 
 
-FORMAT = Format(
-    id="torch-logs",
-    title="TORCH_LOGS",
-    sniff=_sniff,
-    reader=_reader,
-)
+FORMAT = Format("torch-logs", _reader)

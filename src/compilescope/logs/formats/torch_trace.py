@@ -7,14 +7,8 @@ from compilescope.logs.trace.reader import TraceReader
 from compilescope.logs.trace.record import HEAD
 
 
-def _looks_so(head: bytes) -> bool:
+def _holds_records(head: bytes) -> bool:
     return HEAD.search(head) is not None
 
 
-FORMAT = Format(
-    id="torch_trace",
-    title="TORCH_TRACE",
-    sniff=_looks_so,
-    reader=TraceReader,
-    kind="structured",
-)
+FORMAT = Format("torch_trace", TraceReader, begins=_holds_records)

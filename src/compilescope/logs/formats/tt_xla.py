@@ -9,12 +9,6 @@ from compilescope.logs.format import Format, LogSource, Writer
 if TYPE_CHECKING:
     from compilescope.logs.text.tt import TtReader
 
-_MARKS = (b"MLIR Module ", b"END OF MLIR MODULE", b"module_builder.cc:")
-
-
-def _sniff(head: bytes) -> bool:
-    return any(mark in head for mark in _MARKS)
-
 
 def _reader(writer: Writer, source: LogSource) -> TtReader:
     # Where nothing but a structured trace is read, its patterns need not be compiled.
@@ -23,9 +17,4 @@ def _reader(writer: Writer, source: LogSource) -> TtReader:
     return TtReader()
 
 
-FORMAT = Format(
-    id="tt-xla",
-    title="tt-xla",
-    sniff=_sniff,
-    reader=_reader,
-)
+FORMAT = Format("tt-xla", _reader)

@@ -107,7 +107,7 @@ _CUT_LINE = re.compile(
 
 
 def text_reader(writer: Writer, source: LogSource) -> Reader:
-    readers = [form.reader(writer, source) for form in all_formats() if form.kind == "text"]
+    readers = [form.reader(writer, source) for form in all_formats() if form.begins is None]
     return TextEngine(Console(writer, source), readers)
 
 

@@ -6,12 +6,12 @@ compilation leaves behind is small.
 
 from __future__ import annotations
 
-import calendar
 import re
 import time
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from datetime import date as Date
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -253,11 +253,6 @@ class KeptRecords:
         if self._size > _BYTES:
             self.flush()
 
-    def count(self, name: str, count: int, record: TraceRecord) -> None:
-        """Records of which only the number is kept."""
-        self._kinds[name] = self._kinds.get(name, 0) + count
-        self._last = record
-
     def flush(self) -> None:
         if self._last is None:
             return
@@ -278,6 +273,7 @@ def short_name(name: str) -> str:
 _QUARTER_S = 900
 """Time zones differ by multiples of a quarter of an hour."""
 _DAY_NS = 86_400_000_000_000
+_EPOCH = Date(1970, 1, 1).toordinal()
 
 
 class TraceClock:
@@ -310,9 +306,14 @@ class TraceClock:
         day, _, clock = stamp.partition(b" ")
         month, date = int(day[:2]), int(day[2:])
         hour, minute, second = (int(part) for part in clock.split(b":"))
-        parts = (self._year, min(max(month, 1), 12), max(date, 1), hour, minute, second)
-        seconds = calendar.timegm(parts) - (self._offset_s if offset is None else offset)
+        month, date = min(max(month, 1), 12), max(date, 1)
+
+        def in_year(year: int) -> int:  # As `calendar.timegm`, which takes longer to import.
+            days = Date(year, month, 1).toordinal() - _EPOCH + date - 1
+            return ((days * 24 + hour) * 60 + minute) * 60 + second
+
+        seconds = in_year(self._year) - (self._offset_s if offset is None else offset)
         # Written in December, read in January.
         if not self._known and seconds * 10**9 > self._modified_ns + 2 * _DAY_NS:
-            seconds = calendar.timegm((self._year - 1, *parts[1:])) - self._offset_s
+            seconds = in_year(self._year - 1) - self._offset_s
         return max(seconds, 0)

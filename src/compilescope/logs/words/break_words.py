@@ -7,7 +7,8 @@ payload, TORCH_LOGS as the lines of one record. Seen in 2.9 to 2.13.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+import msgspec
 
 from compilescope.logs.words.tracebacks import (
     make_frame,
@@ -41,7 +42,7 @@ _CALL = late(r"\A\s*Encountered graph break when attempting to trace CALL\b")
 """What broke was a call: from 2.11 on torch names the instruction."""
 
 
-class BreakWords(NamedTuple):
+class BreakWords(msgspec.Struct, frozen=True):
     """One break as a log tells it."""
 
     body: GraphBreak

@@ -150,18 +150,6 @@ def make_frame(
     return Frame(file, line, plain_function_name(name), column, end, source, origin_of(file))
 
 
-_CALLS = (
-    ast.Call,
-    ast.Assert,
-    ast.ClassDef,
-    ast.ListComp,
-    ast.SetComp,
-    ast.DictComp,
-    ast.GeneratorExp,
-)
-"""What Python compiles to a call."""
-
-
 def without_false_column(frame: Frame) -> Frame:
     """The frame of a call. No carets stand for the whole line, from its beginning, or for a torch
     that knows no columns (2.11, 2.12): it is one of those if no call begins there."""
@@ -175,10 +163,15 @@ def without_false_column(frame: Frame) -> Frame:
 def _call_may_begin(text: str) -> bool:
     """Also where the line does not stand for itself."""
     tree = _parsed(text)[0] if len(text) <= _LONGEST else None
-    return tree is None or any(
+    if tree is None:
+        return True
+    # What Python compiles to a call.
+    comprehensions = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+    calls = (ast.Call, ast.Assert, ast.ClassDef, *comprehensions)
+    return any(
         node.lineno == 1 and node.col_offset == 0
         for node in ast.walk(tree)
-        if isinstance(node, _CALLS)
+        if isinstance(node, calls)
     )
 
 

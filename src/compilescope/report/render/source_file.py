@@ -7,7 +7,7 @@ them: thousands of lines must not become thousands of elements.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from markupsafe import Markup
@@ -39,7 +39,7 @@ class _Row(msgspec.Struct):
     cells: list[tuple[GutterCell | None, float]] = []
 
 
-class _Gutter(NamedTuple):
+class _Gutter(msgspec.Struct, frozen=True):
     """What there is to say of the lines of a file, by their numbers."""
 
     marked: dict[int, MarkedLine]

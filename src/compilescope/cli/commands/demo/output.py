@@ -15,11 +15,11 @@ from compilescope.cli.options import has_colour, print_json, report_width
 from compilescope.cli.output import tell
 from compilescope.cli.progress import CurrentWork, working
 from compilescope.cli.streams import put
+from compilescope.demo.steps import TourStep
 from compilescope.demo.tour import (
     OUTPUT,
     CommandResult,
-    Result,
-    TourStep,
+    StepResult,
     make_folder,
     obstacle,
     run_step,
@@ -48,7 +48,7 @@ def print_list(steps: Sequence[TourStep], *, as_json: bool) -> None:
 def take_tour(steps: Sequence[TourStep], given: Path | None, *, asks: bool, as_json: bool) -> int:
     """Run the steps, and say what came of them."""
     folder = make_folder(given)
-    results: list[Result] = []
+    results: list[StepResult] = []
     stopped = False
     if not as_json:
         print(f"{len(steps)} steps, in {folder}")
@@ -69,7 +69,7 @@ def take_tour(steps: Sequence[TourStep], given: Path | None, *, asks: bool, as_j
     return exit_code(results)
 
 
-def exit_code(results: Sequence[Result]) -> int:
+def exit_code(results: Sequence[StepResult]) -> int:
     """A tour of which nothing could run is no success."""
     failed = any(result.status == "failed" for result in results)
     nothing = bool(results) and all(result.status == "unavailable" for result in results)
@@ -80,10 +80,10 @@ def _take(
     step: TourStep,
     place: tuple[int, int],
     folder: Path,
-    before: Sequence[Result],
+    before: Sequence[StepResult],
     asks: bool,
     as_json: bool,
-) -> Result | None:
+) -> StepResult | None:
     """What came of one step; None if the user quits."""
     if not as_json:
         _print_heading(step, place)
@@ -96,7 +96,7 @@ def _take(
     if answer == "q":
         return None
     if answer == "s":
-        return Result(step, "skipped", "you skipped it")
+        return StepResult(step, "skipped", "you skipped it")
     result = _run(step, place, folder, as_json)
     if result.status == "failed" and not as_json:
         put(_styled(f"Failed: {visible(result.reason)}.", "red") + "\n")
@@ -115,7 +115,7 @@ def _ask() -> str:
             return answer
 
 
-def _run(step: TourStep, place: tuple[int, int], folder: Path, as_json: bool) -> Result:
+def _run(step: TourStep, place: tuple[int, int], folder: Path, as_json: bool) -> StepResult:
     """Its commands' output is printed when they end: a bar is drawn until then."""
     ended: list[CommandResult] = []
     colour = {"FORCE_COLOR": "1"} if has_colour(sys.stdout) and not as_json else {"NO_COLOR": "1"}
@@ -177,7 +177,7 @@ def shown_lines(ran: CommandResult) -> tuple[list[str], int]:
     return shown, len(lines) - len(shown)
 
 
-def _print_summary(results: Sequence[Result], total: int, folder: Path) -> None:
+def _print_summary(results: Sequence[StepResult], total: int, folder: Path) -> None:
     from compilescope.report.blocks import Block, Document, Part, Span, Table, note, words
 
     rows = tuple(
@@ -221,7 +221,7 @@ def _listed(step: TourStep) -> dict[str, Any]:
     }
 
 
-def _value(results: Sequence[Result], folder: Path) -> dict[str, Any]:
+def _value(results: Sequence[StepResult], folder: Path) -> dict[str, Any]:
     return {
         "folder": str(folder),
         "exit_code": exit_code(results),
@@ -229,7 +229,7 @@ def _value(results: Sequence[Result], folder: Path) -> dict[str, Any]:
     }
 
 
-def _told(result: Result) -> dict[str, Any]:
+def _told(result: StepResult) -> dict[str, Any]:
     """A command that was not reached has no status."""
     commands = []
     for at, command in enumerate(result.step.commands):

@@ -110,13 +110,13 @@ def run_example(example: ExampleFile) -> ExampleRun:
 
 
 @dataclasses.dataclass
-class _Program:
+class _ExampleProgram:
     path: Path
     module: ModuleType
 
 
 @contextlib.contextmanager
-def _program(example: ExampleFile) -> Iterator[_Program]:
+def _program(example: ExampleFile) -> Iterator[_ExampleProgram]:
     """The example, imported from a copy."""
     with tempfile.TemporaryDirectory(prefix="compilescope-example-") as folder, _silence():
         path = Path(folder).resolve() / example.path.name
@@ -129,7 +129,7 @@ def _program(example: ExampleFile) -> Iterator[_Program]:
             _, error = _call(spec.loader.exec_module, module)
             if error is not None:
                 raise ToolError(f"The example of {example.gb_id} cannot be imported: {error}.")
-            yield _Program(path, module)
+            yield _ExampleProgram(path, module)
         finally:
             del sys.modules[path.stem]
 
@@ -152,7 +152,7 @@ def _silence() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def _broken(example: ExampleFile, program: _Program) -> tuple[list[str], Run]:
+def _broken(example: ExampleFile, program: _ExampleProgram) -> tuple[list[str], Run]:
     """Exactly the id that it names, at exactly the line that it marks."""
     captured, _, error = _compiled(example, program, "f", "run", example.config)
     root = str(program.path.parent)
@@ -199,7 +199,7 @@ def _named(place: Any, wanted: str) -> str | None:
     return wanted if wanted in ids else place.gb_id
 
 
-def _fixed(example: ExampleFile, program: _Program) -> tuple[list[str], bool]:
+def _fixed(example: ExampleFile, program: _ExampleProgram) -> tuple[list[str], bool]:
     """No break, and what `f` gives in eager mode, where it gives anything."""
     name = "fixed" if hasattr(program.module, "fixed") else "f"
     captured, result, error = _compiled(example, program, name, "run_fixed", example.fixed_config)
@@ -219,7 +219,7 @@ def _fixed(example: ExampleFile, program: _Program) -> tuple[list[str], bool]:
 
 
 def _compiled(
-    example: ExampleFile, program: _Program, name: str, special: str, config: dict[str, Any]
+    example: ExampleFile, program: _ExampleProgram, name: str, special: str, config: dict[str, Any]
 ) -> tuple[Capture, Any, Exception | None]:
     """A call of the compiled function, or of the example's own special call."""
     import torch
@@ -243,7 +243,7 @@ def _compiled(
     return captured, result, error
 
 
-def _eager(program: _Program) -> tuple[Any, Exception | None]:
+def _eager(program: _ExampleProgram) -> tuple[Any, Exception | None]:
     import torch
 
     from compilescope.torchapi.compilation.settings import dynamo_alone

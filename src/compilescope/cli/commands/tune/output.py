@@ -181,7 +181,7 @@ def _emitted(request: TuneRequest, result: TuneResult, *, run: bool) -> Emitted:
     plan = request.plan
 
     def measured() -> tuple[FixCheck, ...]:
-        return measure_script(plan.target, plan.output, request.target, result, options).checks
+        return measure_script(plan.target, plan.output, request.target, result, options)
 
     found = SearchResult(
         before=result.before,
@@ -190,7 +190,6 @@ def _emitted(request: TuneRequest, result: TuneResult, *, run: bool) -> Emitted:
         files=result.files,
         originals=result.originals,
         environment=result.environment,
-        main=result.main,
         verdict="verified",
     )
     return emit(

@@ -24,13 +24,10 @@ class LogRecord:
     first: bytes
     rest: list[bytes] = field(default_factory=list)
     size: int = 0
-    cut: bool = False
 
     def add(self, line: bytes) -> None:
         self.size += len(line)
-        if self.size > LARGEST:
-            self.cut = True
-        else:
+        if self.size <= LARGEST:
             self.rest.append(line)
 
     @property

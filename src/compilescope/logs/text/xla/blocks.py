@@ -34,7 +34,6 @@ class XlaBlock:
     frames: list[Frame] = field(default_factory=list)
     """Innermost first, as the log has them."""
     section: str = ""
-    lines: int = 0
 
     @functools.cached_property
     def stack(self) -> tuple[Frame, ...]:
@@ -52,7 +51,7 @@ def is_rule(rest: bytes) -> str:
 
 def read_block(kind: str, lines: list[bytes]) -> XlaBlock:
     """A whole block, without its ruled lines."""
-    block = XlaBlock(kind, lines=len(lines))
+    block = XlaBlock(kind)
     for line in lines:
         _take_text(block, plain(line))
     return block
