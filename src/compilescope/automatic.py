@@ -108,7 +108,7 @@ def _is_session() -> bool:
 
 def _begin() -> None:
     place = _RunFolder()
-    recorder = _Recorder(_Journal(place))
+    recorder = _LateRecorder(_LateJournal(place))
     settings = read_settings()
     watch_process(recorder, settings, place.end)
     functions = compiled_functions()
@@ -194,7 +194,7 @@ class _RunFolder:
             seal_run(self.folder, header)
 
 
-class _Journal(DiskJournal):
+class _LateJournal(DiskJournal):
     """Makes the run with its first event. Never raises: who tells it may be no hook."""
 
     def __init__(self, place: _RunFolder) -> None:
@@ -211,10 +211,10 @@ class _Journal(DiskJournal):
         return str(rank)
 
 
-class _Recorder(Recorder):
+class _LateRecorder(Recorder):
     """Holds back what says nothing of a compilation, until something does."""
 
-    def __init__(self, journal: _Journal) -> None:
+    def __init__(self, journal: _LateJournal) -> None:
         super().__init__(journal)
         self._held: list[Body] = []
 

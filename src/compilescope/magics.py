@@ -15,13 +15,13 @@ from compilescope.learn.display import show_html, write
 _USUAL_NAME = "captured"
 
 
-class _Options(argparse.ArgumentParser):
+class _CellOptions(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise ToolError(f"%%compilescope: {message}.", hint=" ".join(self.format_usage().split()))
 
 
 def _parser() -> argparse.ArgumentParser:
-    options = _Options("%%compilescope", add_help=False, allow_abbrev=False)
+    options = _CellOptions("%%compilescope", add_help=False, allow_abbrev=False)
     options.add_argument("name", nargs="?", default=_USUAL_NAME)
     for flag in ("--reset", "--explain", "--quiet", "--time", "--ir", "--profile"):
         options.add_argument(flag, action="store_true")

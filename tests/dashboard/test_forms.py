@@ -22,11 +22,11 @@ from compilescope.dashboard.fields.kinds import (
     Folders,
     FormPlace,
     NameList,
+    Number,
     OneOf,
     ProgramArguments,
-    Real,
     Text,
-    Whole,
+    WholeNumber,
 )
 from compilescope.dashboard.fields.shared import (
     Backends,
@@ -78,8 +78,8 @@ def sample(field: Field) -> list[str]:
         ProgramArguments: ["--dir x '--write' 'a b' --json -- --site y:1"],
         DeviceName: ["device.toml"],
         NameList: ["Encoder Decoder.forward"],
-        Real: ["0.5"],
-        Whole: ["7"],
+        Number: ["0.5"],
+        WholeNumber: ["7"],
     }
     if type(kind) in known:
         return known[type(kind)]

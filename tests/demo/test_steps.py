@@ -12,7 +12,7 @@ from compilescope.demo.tour import (
     PROGRAMS,
     Command,
     CommandResult,
-    Result,
+    StepResult,
     TourStep,
     all_steps,
     choose,
@@ -36,7 +36,7 @@ def step(*commands: Command, name: str = "mine", **fields: object) -> TourStep:
     return TourStep(name, 1, name, "Shows something.", commands, **given)  # type: ignore[arg-type]
 
 
-def taken(one: TourStep, folder: Path) -> Result:
+def taken(one: TourStep, folder: Path) -> StepResult:
     return run_step(one, folder, {}, heard=lambda words: None, ended=lambda ran: None)
 
 
@@ -93,13 +93,13 @@ def test_a_step_that_can_not_run_says_why() -> None:
     reading = step(name="reading", after=("mine",))
     below = obstacle(reading, [result])
     assert below is not None and below.status == "unavailable"
-    skipped = obstacle(reading, [Result(absent, "skipped")])
+    skipped = obstacle(reading, [StepResult(absent, "skipped")])
     assert skipped is not None and skipped.status == "skipped" and "mine" in skipped.reason
-    assert obstacle(reading, [Result(absent, "ok")]) is None
+    assert obstacle(reading, [StepResult(absent, "ok")]) is None
 
 
 def test_the_exit_code() -> None:
-    good, bad, absent = (Result(step(), status) for status in ("ok", "failed", "unavailable"))
+    good, bad, absent = (StepResult(step(), status) for status in ("ok", "failed", "unavailable"))
     assert [exit_code(each) for each in ([good, absent], [good, bad], [absent], [])] == [0, 1, 1, 0]
 
 

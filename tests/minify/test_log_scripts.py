@@ -44,6 +44,7 @@ def test_a_program_of_another_form_is_left_alone() -> None:
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 def test_a_repro_breaks_with_eager(tmp_path: Path) -> None:
     made = write_stock_repro(site("print-call"), tmp_path)
     assert made.verified and made.path == tmp_path / "gb0059_train_3.py"

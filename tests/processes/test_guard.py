@@ -177,7 +177,7 @@ def test_the_guard_ends_what_a_second_interrupt_left(
             raise KeyboardInterrupt
 
     monkeypatch.setattr(guard, "end_children", end_children)
-    monkeypatch.setattr(guard._Guard, "say", lambda self, what, value="": said.append(what))
+    monkeypatch.setattr(guard._GuardPipe, "say", lambda self, what, value="": said.append(what))
     with contextlib.suppress(KeyboardInterrupt), guarded():
         pass
     assert ("end" in said) is not interrupted
@@ -187,13 +187,13 @@ def test_the_guard_leaves_what_was_there_before(monkeypatch: pytest.MonkeyPatch)
     """However the command ends: what a notebook or a server runs beside it is not its own."""
     sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
     monkeypatch.setattr(guard, "end_children", lambda but: None)
-    told = guard._Guard.say
+    told = guard._GuardPipe.say
 
     def say(self: Any, what: str, value: str = "") -> None:
         if what != "end":
             told(self, what, value)
 
-    monkeypatch.setattr(guard._Guard, "say", say)
+    monkeypatch.setattr(guard._GuardPipe, "say", say)
     with subprocess.Popen(sleep) as before:
         time.sleep(0.1)  # The system counts in hundredths of a second.
         with guarded():

@@ -101,7 +101,6 @@ def test_only_the_tail_of_a_long_output_is_kept(tmp_path: Path) -> None:
     assert len(ended.stdout) == 1000
     assert ended.stdout.endswith(b"x\nlast\n")
     assert ended.stderr == b"e\n"
-    assert ended.dropped_bytes == 20000 * 1000 + 5 - 1000
     assert [path.name for path in tmp_path.iterdir()] == ["stdin"]
 
 

@@ -30,8 +30,8 @@ def finding_faults(which: str = "all") -> Callable[..., list[Any]]:
     """`plugins.discover`, but the hook called `which`, or all of them, fails."""
     discover = plugins.discover
 
-    def discover_failing(package: Any, name: str, kind: type) -> list[Any]:
-        found: list[Any] = discover(package, name, kind)
+    def discover_failing(package: Any, name: str, kind: type, **more: Any) -> list[Any]:
+        found: list[Any] = discover(package, name, kind, **more)
         if name != "HOOK":
             return found
         return [failing(hook) if which in (hook.id, "all") else hook for hook in found]

@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 
 from compilescope import automatic  # noqa: E402
 from compilescope.analysis.run_status import status_of  # noqa: E402
-from compilescope.automatic import _Journal, _make_room, _Recorder, _RunFolder, leaves_runs  # noqa: E402
+from compilescope.automatic import _LateJournal, _LateRecorder, _make_room, _RunFolder, leaves_runs  # noqa: E402
 from compilescope.model import bodies  # noqa: E402
 from compilescope.model.header import RunHeader, read_header, write_header  # noqa: E402
 from compilescope.model.home import list_runs  # noqa: E402
@@ -168,7 +168,7 @@ if __name__ == "__main__":
 
 
 def test_nothing_is_made_until_something_compiles(place: _RunFolder) -> None:
-    recorder = _Recorder(_Journal(place))
+    recorder = _LateRecorder(_LateJournal(place))
     recorder.emit(bodies.CompiledBefore(()))
     recorder.end()
     place.end(None)
@@ -187,7 +187,7 @@ def test_a_folder_that_cannot_be_made_costs_one_line(
     place: _RunFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place.folder.parent.write_text("a file where the folder should be")
-    recorder = _Recorder(_Journal(place))
+    recorder = _LateRecorder(_LateJournal(place))
     for _ in range(3):
         recorder.emit(bodies.ToolFault("hook", "error", ""))
     recorder.artifact("text", "py")

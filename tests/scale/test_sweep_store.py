@@ -46,14 +46,13 @@ def test_results_and_archives_come_back(url: str) -> None:
     again = Store(url)
     assert again.sweep() == plan
     assert again.names() == {job.name for job in _JOBS}
-    found = again.finished()
+    found = {each.name: each for each in again.results()}
     assert [found[job.name].value for job in _JOBS if job.name != "b"] == [
         {"of": job.name} for job in _JOBS if job.name != "b"
     ]
-    assert found["b"] == put == again.result("b")
+    assert found["b"] == put
     assert put.archive.startswith("archives/")
     assert (again.archive("b"), again.archive("a")) == (b"zip", b"")
-    assert again.result("none") is None
     assert again.notes == []
 
 
@@ -120,7 +119,7 @@ def test_a_record_that_is_not_readable_is_not_finished(tmp_path: Path) -> None:
     (tmp_path / "jobs" / f"{key_of('c')}.json.part").write_bytes(b"{}")
     store = Store(str(tmp_path))
     assert store.names() == {"A"}
-    assert set(store.finished()) == {"A"}
+    assert {each.name for each in store.results()} == {"A"}
     assert store.notes[0].startswith("3 results in the store are not readable")
 
 

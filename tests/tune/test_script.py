@@ -56,6 +56,7 @@ def test_it_is_run_and_may_print_other_numbers_but_is_not_verified_without_a_mea
     assert "not verified by itself" in " ".join(_told(handed))
 
 
+@pytest.mark.slow
 def test_one_that_fails_by_itself_is_taken_back(tmp_path: Path) -> None:
     asked, result = _request(tmp_path / "train.py")
     other = "assert __file__.endswith('train.py')\n" + result.files[str(tmp_path / "train.py")]

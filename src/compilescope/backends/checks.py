@@ -49,7 +49,6 @@ class CheckedGraph(msgspec.Struct, frozen=True, kw_only=True):
     stage: GraphStage
     device: str
     model: str
-    graph: Graph
     found: tuple[ConstraintViolation, ...]
 
     @property
@@ -103,7 +102,6 @@ def check_portable(
         stage=stage,
         device=device,
         model=model,
-        graph=graph,
         found=tuple(_violation(each, stage, device, model, stacks.of(each)) for each in breaches),
     )
 

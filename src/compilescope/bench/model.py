@@ -96,7 +96,7 @@ def _built(make: Callable[..., Any], name: str, small: bool, batch: int) -> Buil
     model, args, kwargs = model_and_inputs(made, name)
     model = uncompiled(model)
     if not isinstance(model, nn.Module):
-        model = _Function(model)
+        model = _FunctionModule(model)
     # It was made for us: backends are compared with what is not compiled.
     model._compiled_call_impl = None
     if not isinstance(args, (tuple, list)):
@@ -117,7 +117,7 @@ def _takes(make: Callable[..., Any], word: str) -> bool:
     )
 
 
-class _Function(nn.Module):  # type: ignore[misc]
+class _FunctionModule(nn.Module):  # type: ignore[misc]
     """A plain function as a module without parameters."""
 
     def __init__(self, function: Callable[..., Any]) -> None:

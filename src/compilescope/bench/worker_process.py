@@ -111,10 +111,6 @@ class WorkerProcess:
             raise WorkerFailed(reply.error, reply.hint)
         return msgspec.json.decode(reply.value, type=answer)
 
-    @property
-    def ended(self) -> bool:
-        return self._process.poll() is not None
-
     def end(self, *, patience_s: float = _PATIENCE_S) -> None:
         """Also of what it started; a second time it does nothing."""
         process = self._process

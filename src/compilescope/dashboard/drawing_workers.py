@@ -72,8 +72,8 @@ class DrawingWorkers:
         self._limit = limit
         self._most_waiting = most_waiting
         self._kept = PageCache(most_bytes)
-        self._lanes = [_Lane(tasks_each) for _ in range(workers)]
-        self._free: asyncio.Queue[_Lane] | None = None
+        self._lanes = [_WorkerSlot(tasks_each) for _ in range(workers)]
+        self._free: asyncio.Queue[_WorkerSlot] | None = None
         self._tasks: dict[_Key, asyncio.Task[DrawnPage]] = {}
         self._failures: OrderedDict[_Key, tuple[float, str]] = OrderedDict()
 
@@ -198,7 +198,7 @@ class PageCache:
         self._bytes -= known[1].bytes if known is not None else 0
 
 
-class _Lane:
+class _WorkerSlot:
     """One worker, which is there once it is needed. A crash is that of its own page alone."""
 
     def __init__(self, most_tasks: int) -> None:

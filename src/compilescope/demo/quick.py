@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compilescope.demo.tour import OUTPUT, PROGRAMS, Command, CommandResult, run_command, write
+from compilescope.demo.steps import Command
+from compilescope.demo.tour import OUTPUT, PROGRAMS, CommandResult, run_command, write
 from compilescope.errors import ToolError
 from compilescope.model import bodies
 from compilescope.model.graph import decode_graph

@@ -1,12 +1,10 @@
-"""The tour: what a step is, which there are, which were asked for, and running one."""
+"""The tour: which steps there are here, which were asked for, and running one."""
 
 from __future__ import annotations
 
 import difflib
-import importlib.util
 import os
 import re
-import shlex
 import signal
 import subprocess
 import sys
@@ -18,9 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from compilescope.demo import steps
+from compilescope.demo.steps import STEPS, Command, TourStep
 from compilescope.errors import ToolError
-from compilescope.plugins import discover
 from compilescope.processes.child import end_process
 from compilescope.settings import fresh_environment
 
@@ -38,9 +35,7 @@ _PATIENCE_S = 5.0
 
 def all_steps(commands: Collection[str]) -> list[TourStep]:
     """In order; those whose commands this version of the tool has."""
-    found = discover(steps, "STEP", TourStep)
-    there = [step for step in found if _subcommands(step) <= set(commands)]
-    return sorted(there, key=lambda step: step.order)
+    return [step for step in STEPS if _subcommands(step) <= set(commands)]
 
 
 def _subcommands(step: TourStep) -> set[str]:
@@ -66,17 +61,17 @@ def choose(found: Sequence[TourStep], wanted: Sequence[str]) -> list[TourStep]:
     return [step for step in found if step.id in chosen]
 
 
-def obstacle(step: TourStep, before: Sequence[Result]) -> Result | None:
+def obstacle(step: TourStep, before: Sequence[StepResult]) -> StepResult | None:
     """Why a step can't run: something is missing here, or a step it reads from did not succeed."""
     missing = step.missing()
     if missing:
-        return Result(step, "unavailable", missing)
+        return StepResult(step, "unavailable", missing)
     done = {result.step.id: result.status for result in before}
     for name in step.after:
         status = done.get(name)
         if status != "ok":
             inherited: Status = "unavailable" if status == "unavailable" else "skipped"
-            return Result(step, inherited, f"it reads the result of the step {name}")
+            return StepResult(step, inherited, f"it reads the result of the step {name}")
     return None
 
 
@@ -87,7 +82,7 @@ def run_step(
     *,
     heard: Callable[[str], None],
     ended: Callable[[CommandResult], None],
-) -> Result:
+) -> StepResult:
     """Run its commands; the first that does not do what it should ends it."""
     _place_programs(folder, step.programs)
     ran: list[CommandResult] = []
@@ -98,11 +93,11 @@ def run_step(
         write(folder / OUTPUT / f"{step.order:02}-{step.id}-{number}.txt", one.plain)
         ended(one)
         if one.problem:
-            return Result(step, "failed", f"{command.text}: {one.problem}", tuple(ran))
+            return StepResult(step, "failed", f"{command.text}: {one.problem}", tuple(ran))
     absent = [name for name in step.makes if not (folder / name).exists()]
     if absent:
-        return Result(step, "failed", f"it did not write {absent[0]}", tuple(ran))
-    return Result(step, "ok", "", tuple(ran))
+        return StepResult(step, "failed", f"it did not write {absent[0]}", tuple(ran))
+    return StepResult(step, "ok", "", tuple(ran))
 
 
 # A command of the tour as a child process: its output, and how far it is while it runs.
@@ -217,56 +212,6 @@ _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True)
-class Command:
-    """One command, as typed in a shell."""
-
-    words: tuple[str, ...]
-    """The first is `compilescope` or `python`."""
-    expected: int = 0
-    """Its exit status, if it does what it should."""
-    environment: tuple[tuple[str, str], ...] = ()
-    shows: tuple[str, ...] = ()
-    """What its output must contain."""
-    since: str = ""
-    """Its output is shown from the first line that contains this; empty: from the start."""
-    lines: int = 48
-    """At most this many lines of it are shown."""
-    document: bool = False
-    """Its stdout is JSON: stderr is kept apart."""
-
-    @property
-    def text(self) -> str:
-        """To copy into a shell."""
-        variables = [f"{name}={shlex.quote(value)}" for name, value in self.environment]
-        return " ".join([*variables, shlex.join(self.words)])
-
-
-@dataclass(frozen=True)
-class TourStep:
-    """One step of the tour: it shows one capability."""
-
-    id: str
-    order: int
-    title: str
-    text: str
-    """One or two sentences on what it shows."""
-    commands: tuple[Command, ...]
-    programs: tuple[str, ...] = ("model.py",)
-    """Files from `programs/` that the commands read."""
-    after: tuple[str, ...] = ()
-    """Steps whose results it reads."""
-    modules: tuple[str, ...] = ("torch",)
-    """Packages without which it can't run."""
-    makes: tuple[str, ...] = ()
-    """Files it leaves behind."""
-
-    def missing(self) -> str:
-        """Why it can't run here; empty if it can."""
-        absent = [name for name in self.modules if importlib.util.find_spec(name) is None]
-        return f"{absent[0]} is not installed" if absent else ""
-
-
-@dataclass(frozen=True)
 class CommandResult:
     """A command that ended."""
 
@@ -293,7 +238,7 @@ class CommandResult:
 
 
 @dataclass(frozen=True)
-class Result:
+class StepResult:
     """What came of a step."""
 
     step: TourStep

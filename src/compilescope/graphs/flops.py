@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 from compilescope.model.graph import Node, TensorInfo
 from compilescope.model.python_text import parse_expression
@@ -39,7 +40,7 @@ class _OperatorCall:
     @property
     def out(self) -> tuple[int, ...]:
         if self._out is None:
-            raise _Unknown
+            raise _UnknownSize
         return _known(self._out)
 
     @property
@@ -47,13 +48,13 @@ class _OperatorCall:
         return list(self._positional)
 
 
-class _Unknown(Exception):
+class _UnknownSize(Exception):
     """A size is symbolic, or was not printed."""
 
 
 def _known(value: Value) -> tuple[int, ...]:
     if not isinstance(value, tuple) or not all(isinstance(size, int) for size in value):
-        raise _Unknown
+        raise _UnknownSize
     return tuple(size for size in value if isinstance(size, int))
 
 
@@ -63,7 +64,7 @@ def _product(first: int, *names: str) -> Callable[[_OperatorCall], int]:
     def count(call: _OperatorCall) -> int:
         left = call.shape(first, *names)
         if not left:
-            raise _Unknown
+            raise _UnknownSize
         return 2 * math.prod(call.out) * left[-1]
 
     return count
@@ -78,7 +79,7 @@ def _convolve(over: Sequence[int], weight: Sequence[int]) -> int:
     """`over` is the side with one window a point: the output, or a transposed one's input."""
     spatial = len(weight) - 2
     if spatial < 1 or len(over) < spatial + 1:
-        raise _Unknown
+        raise _UnknownSize
     batch = over[0] if len(over) == len(weight) else 1
     return 2 * batch * math.prod(over[-spatial:]) * math.prod(weight)
 
@@ -86,7 +87,7 @@ def _convolve(over: Sequence[int], weight: Sequence[int]) -> int:
 def _convolution(call: _OperatorCall) -> int:
     transposed = call.value(6, "transposed")
     if not isinstance(transposed, bool):
-        raise _Unknown
+        raise _UnknownSize
     over = call.shape(0, "input") if transposed else call.out
     return _convolve(over, call.shape(1, "weight"))
 
@@ -103,7 +104,7 @@ def _convolution_backward(call: _OperatorCall) -> int:
     """Each gradient asked for takes as much as the forward pass did."""
     transposed, wanted = call.value(7, "transposed"), call.value(10, "output_mask")
     if not isinstance(transposed, bool) or not isinstance(wanted, list):
-        raise _Unknown
+        raise _UnknownSize
     over = call.shape(1, "input") if transposed else call.shape(0, "grad_output")
     return _convolve(over, call.shape(2, "weight")) * sum(wanted[:2])
 
@@ -125,7 +126,7 @@ def _attend(
     query: Sequence[int], key: Sequence[int], value: Sequence[int], products: tuple[int, int]
 ) -> int:
     if min(len(query), len(key), len(value)) < 2:
-        raise _Unknown
+        raise _UnknownSize
     length, width = query[-2:]
     points = 2 * math.prod(query[:-2]) * length * key[-2]
     return points * (products[0] * width + products[1] * value[-1])
@@ -135,25 +136,25 @@ def _einsum(call: _OperatorCall) -> int:
     """Two operands, and no index that only one of them has and the result lacks."""
     equation, *operands = call.texts
     if not isinstance(equation, str) or len(operands) != 2 or "..." in equation:
-        raise _Unknown
+        raise _UnknownSize
     left, arrow, out = equation.replace(" ", "").partition("->")
     indices = left.split(",")
     if not arrow or len(indices) != 2 or any(len(set(part)) != len(part) for part in indices):
-        raise _Unknown
+        raise _UnknownSize
     if (set(indices[0]) ^ set(indices[1])) - set(out):
-        raise _Unknown
+        raise _UnknownSize
     sizes: dict[str, int] = {}
     for part, operand in zip(indices, operands, strict=True):
         shape = _known(operand)
         if len(shape) != len(part):
-            raise _Unknown
+            raise _UnknownSize
         for index, size in zip(part, shape, strict=True):
             sizes[index] = max(size, sizes.get(index, 1))
     return 2 * math.prod(sizes.values())
 
 
 def _undecided(call: _OperatorCall) -> int:
-    raise _Unknown
+    raise _UnknownSize
 
 
 _FIRST = _product(0, "input", "self", "mat1")
@@ -199,7 +200,12 @@ _NAMESPACES = ("aten", "torch", "_operator", "higher_order")
 
 def op_name(node: Node) -> str:
     """Its own name, without namespace and overload: `mm`, `linear`, `add`."""
-    parts = node.target.split(".")
+    return _own_name(node.target)
+
+
+@lru_cache(1 << 12)
+def _own_name(target: str) -> str:
+    parts = target.split(".")
     if parts[0] in ("aten", "prims") and len(parts) > 2:
         return parts[-2]
     return parts[-1]
@@ -208,7 +214,7 @@ def op_name(node: Node) -> str:
 def is_counted(node: Node) -> bool:
     """Is it of a kind whose operations are counted?"""
     if node.op == "call_function":
-        return op_name(node) in _FORMULAS and node.target.split(".")[0] in _NAMESPACES
+        return op_name(node) in _FORMULAS and node.target.partition(".")[0] in _NAMESPACES
     return node.op == "call_method" and node.target.strip("_") in _FORMULAS
 
 
@@ -218,19 +224,23 @@ def count_flops(node: Node, tensors: Mapping[str, TensorInfo]) -> int | None:
     try:
         call = _read(node, tensors)
         return _FORMULAS[name](call)
-    except (_Unknown, ValueError, SyntaxError, RecursionError, MemoryError):
+    except (_UnknownSize, ValueError, SyntaxError, RecursionError, MemoryError):
         return None
 
 
 def _read(node: Node, tensors: Mapping[str, TensorInfo]) -> _OperatorCall:
+    shape = node.outputs[0].shape if node.outputs else None
+    words = node.arguments.split(", ")
+    if all(word in tensors for word in words):  # Most are; then there is nothing to parse.
+        return _OperatorCall([tensors[word].shape for word in words], {}, shape)
     tree = parse_expression(f"f({node.arguments})")
     if not isinstance(tree, ast.Call):
-        raise _Unknown
+        raise _UnknownSize
     positional = [_value(argument, tensors) for argument in tree.args]
     named = {
         keyword.arg: _value(keyword.value, tensors) for keyword in tree.keywords if keyword.arg
     }
-    return _OperatorCall(positional, named, node.outputs[0].shape if node.outputs else None)
+    return _OperatorCall(positional, named, shape)
 
 
 def _value(argument: ast.expr, tensors: Mapping[str, TensorInfo]) -> Value:

@@ -100,9 +100,6 @@ class ReductionProgress:
     size: tuple[int, ...]
     start_size: tuple[int, ...]
     calls: int
-    round: int
-    doing: str
-    """Id of the pass that is at work."""
 
 
 Stop = Literal["", "interrupt", "time", "calls"]
@@ -187,7 +184,7 @@ class _Reducer(Generic[C]):
         if outcome != "kept":
             raise NotInteresting(outcome)
         self.is_checked = True
-        self._tell("")
+        self._tell()
 
     def go(self, passes: Sequence[Pass[C]], bench: Bench[C]) -> None:
         """Round after round, until no pass finds anything more.
@@ -224,7 +221,7 @@ class _Reducer(Generic[C]):
                 self.best = proposal.candidate
             proposals.answer(kept)
             self._answers.save_now_and_then(self.best.text)
-            self._tell(each.id)
+            self._tell()
         return self.best is not before
 
     def _limit_reached(self) -> Stop:
@@ -237,12 +234,10 @@ class _Reducer(Generic[C]):
             return "calls"
         return ""
 
-    def _tell(self, doing: str) -> None:
+    def _tell(self) -> None:
         if self._progress is not None:
             calls = self._answers.calls
-            self._progress(
-                ReductionProgress(self.best.size(), self._start_size, calls, self._rounds, doing)
-            )
+            self._progress(ReductionProgress(self.best.size(), self._start_size, calls))
 
     def result(self) -> Reduction[C]:
         return Reduction(

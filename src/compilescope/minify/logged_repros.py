@@ -108,7 +108,7 @@ def _write(
         if file is not None:
             made = write_own(site, program, file, folder)
             if made.path is not None:
-                return LogRepro(site.fingerprint, made.path, verified=True), ""
+                return LogRepro(made.path, verified=True), ""
             why = made.reason
     return write_stock_repro(site, folder, why), why
 
@@ -378,7 +378,6 @@ _NOT_HERE = "Unverified: torch is not installed here."
 class LogRepro:
     """The repro of one break, or why there is none."""
 
-    fingerprint: str
     path: Path | None = None
     verified: bool = False
     reason: str = ""
@@ -391,7 +390,7 @@ def write_stock_repro(site: BreakFinding, folder: Path, why: str = "") -> LogRep
     candidates = example_parts(site.rule)
     if not candidates:
         reason = f"there is no tested example for {site.gb_id or site.gb_type}"
-        return LogRepro(site.fingerprint, reason=reason)
+        return LogRepro(reason=reason)
     path = folder / file_name(site)
     if importlib.util.find_spec("torch") is None:
         return _unverified(site, path, candidates[0], why)
@@ -399,26 +398,26 @@ def write_stock_repro(site: BreakFinding, folder: Path, why: str = "") -> LogRep
     for parts in candidates:
         made = write_verified(path, _text(site, parts, path.name, _HERE, why), timeout_s=_LIMIT_S)
         if made.path is not None:
-            return LogRepro(site.fingerprint, made.path, verified=True)
+            return LogRepro(made.path, verified=True)
         reason = made.reason
-    return LogRepro(site.fingerprint, reason=reason)
+    return LogRepro(reason=reason)
 
 
 def _of_device(site: BreakFinding, folder: Path) -> LogRepro:
     """Of a break that Dynamo on plain torch does not show."""
     if not _lazy_program(site):
-        return LogRepro(site.fingerprint, reason=DEVICE_RULES[site.rule or ""].no_repro)
+        return LogRepro(reason=DEVICE_RULES[site.rule or ""].no_repro)
     path = folder / file_name(site).replace("break_", f"{site.category}_".replace("-", "_"), 1)
     texts = (site.gb_type, f"{site.file}:{site.line}", site.source)
     verified, reason = _write_lazy(site, path, *map(one_line, texts))
     written = path if path.is_file() else None
-    return LogRepro(site.fingerprint, written, verified=verified, reason=reason)
+    return LogRepro(written, verified=verified, reason=reason)
 
 
 def _unverified(site: BreakFinding, path: Path, parts: Parts, why: str) -> LogRepro:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(_text(site, parts, path.name, _NOT_HERE, why), encoding="utf-8")
-    return LogRepro(site.fingerprint, path, reason="torch is not installed here")
+    return LogRepro(path, reason="torch is not installed here")
 
 
 def _text(site: BreakFinding, parts: Parts, name: str, verified: str, why: str) -> str:

@@ -55,7 +55,6 @@ class TaskResult:
     """The exception's class and words, if it `failed`; how it ended, if it did not answer."""
     signal: int | None = None
     """What killed the process."""
-    exit_code: int | None = None
     output: str = ""
     """The end of what it printed."""
     seconds: float = 0.0
@@ -286,4 +285,4 @@ def _answer(raw: bytes, printed: str, seconds: float, limit_s: float) -> TaskRes
     if signal == 9 or any(sign in printed for sign in NO_MEMORY):
         return TaskResult("memory", error="it used too much memory", signal=signal, **common)
     how = f"killed by signal {signal}" if signal else f"exited with {code}"
-    return TaskResult("crashed", error=how, signal=signal, exit_code=code, **common)
+    return TaskResult("crashed", error=how, signal=signal, **common)

@@ -95,9 +95,8 @@ def run_process(
         out, err = stdout.read_all(), stderr.read_all()
     exhausted = met == "memory" or ran_out(process.returncode, met, err, kills)
     reason = reason_of(process.returncode, met, err, limit_s, memory_bytes, exhausted)
-    dropped = stdout.dropped + stderr.dropped
     status = process.returncode
-    return ProcessEnd(status, met == "time", out, err, seconds, exhausted, reason, dropped)
+    return ProcessEnd(status, met == "time", out, err, seconds, exhausted, reason)
 
 
 def run_within(
@@ -187,7 +186,7 @@ def _wait(
 ) -> str:
     """Until it ends, or meets a limit: `time` or `memory`."""
     until = None if limit_s is None else clock() + limit_s
-    meter = None if memory_bytes is None else _Meter(process.pid, memory_bytes)
+    meter = None if memory_bytes is None else _MemoryMeter(process.pid, memory_bytes)
     with selectors.DefaultSelector() as selector, _end_of(process.pid) as ending:
         if ending is not None:
             selector.register(ending, selectors.EVENT_READ)
@@ -226,7 +225,7 @@ def _end_of(pid: int) -> Iterator[int | None]:
             os.close(opened)
 
 
-class _Meter:
+class _MemoryMeter:
     """The memory of a process and its descendants, looked at only as often as that is cheap."""
 
     def __init__(self, pid: int, limit: int) -> None:

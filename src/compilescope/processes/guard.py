@@ -43,7 +43,7 @@ _MOST_LINKS = 2000
 """Chosen: a bound for temporary folders that nobody empties; each link costs a system call."""
 
 
-class _Guard:
+class _GuardPipe:
     """Our end of the guard's pipe."""
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ def _temporary_folder() -> str:
         raise ToolError("There is no temporary folder to write to.", hint) from None
 
 
-_mine: _Guard | None = None
+_mine: _GuardPipe | None = None
 
 
 @contextlib.contextmanager
@@ -106,7 +106,7 @@ def guarded() -> Iterator[tuple[int, ...]]:
         yield ()
         return
     before = children()
-    guard = _mine = _Guard()
+    guard = _mine = _GuardPipe()
     try:
         with _adopting(), _temporary(guard), _marked(guard):
             try:
@@ -125,12 +125,12 @@ def _is_possible() -> bool:
     return os.name == "posix" and in_main
 
 
-def _present() -> _Guard | None:
+def _present() -> _GuardPipe | None:
     return _mine if _mine is not None and _mine.pid == os.getpid() else None
 
 
 @contextlib.contextmanager
-def _temporary(guard: _Guard) -> Iterator[None]:
+def _temporary(guard: _GuardPipe) -> Iterator[None]:
     """All temporary files of ours, and of what we start, are in one folder, which goes."""
     root = os.path.join(guard.usual, f"{PREFIX}{secrets.token_hex(4)}")
     guard.say("keep", root)  # First: there is no moment at which it is nobody's.
@@ -169,7 +169,7 @@ def _lock(file: IO[bytes]) -> None:
 
 
 @contextlib.contextmanager
-def _marked(guard: _Guard) -> Iterator[None]:
+def _marked(guard: _GuardPipe) -> Iterator[None]:
     """Processes that are started now are known by their environment, whatever becomes of them."""
     changes = {guard_process.VARIABLE: guard.token}
     place = os.path.join(tempfile.gettempdir(), "tmp")

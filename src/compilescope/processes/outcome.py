@@ -49,8 +49,6 @@ class ProcessEnd:
     """Stopped at our limit or by the kernel, or it said so itself."""
     reason: str = ""
     """Why it did not end with status 0, in a sentence."""
-    dropped_bytes: int = 0
-    """Output that was not kept: all but the tail of a long one."""
 
 
 def kernel_kills() -> int | None:
@@ -139,8 +137,6 @@ def last_line(text: str) -> str:
 class _FileStream:
     """Output in a file, as long as it is: programs see what they see under a shell's `>`."""
 
-    dropped = 0
-
     def __init__(self, path: Path) -> None:
         self._path = path
         self.given: IO[bytes] | int = path.open("wb")
@@ -163,7 +159,6 @@ class TailStream:
         self._most = most
         self._heard = heard
         self._kept = bytearray()
-        self.dropped = 0
         self.pipe, self.given = os.pipe()
         os.set_blocking(self.pipe, False)
 
@@ -199,15 +194,12 @@ class TailStream:
                 os.close(descriptor)
 
     def _cut(self) -> None:
-        excess = max(0, len(self._kept) - self._most)
-        self.dropped += excess
-        del self._kept[:excess]
+        del self._kept[: max(0, len(self._kept) - self._most)]
 
 
 class _JoinedStream:
     """An output that goes where another goes."""
 
-    dropped = 0
     given = subprocess.STDOUT
 
     def __init__(self, other: TailStream) -> None:

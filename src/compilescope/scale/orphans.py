@@ -53,10 +53,6 @@ class ProgramKeeper:
     def is_alive(self) -> bool:
         return self._process.poll() is None
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
     def program(self, pid: int) -> None:
         """0: it has ended."""
         self._write("program", str(pid))

@@ -466,14 +466,6 @@ class Store:
             if result is not None and path == _record(result.name):
                 yield result
 
-    def finished(self) -> dict[str, JobResult]:
-        """All results at once."""
-        return {result.name: result for result in self.results()}
-
-    def result(self, name: str) -> JobResult | None:
-        data = self._place.read(_record(name))
-        return None if data is None else _decoded(data, JobResult)
-
     def put(self, finished: Finished) -> JobResult:
         """Keep a result; when this returns, the job is finished for good."""
         self._lease.check()

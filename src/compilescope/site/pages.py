@@ -109,7 +109,7 @@ def draw_site(
 ) -> Iterator[tuple[str, str]]:
     """Path and text of each file, pages first. `base_url` ends in a slash, or is empty."""
     edit_url = (edit_url or EDIT_URL).rstrip("/")
-    page_of = _Pages(content, base_url)
+    page_of = _PageWriter(content, base_url)
     home = home_values(content)
     yield page_of("registry_home.html", "index.html", here="home", **home)
     for page in content.pages:
@@ -135,7 +135,7 @@ def draw_site(
 
 
 @dataclass(frozen=True)
-class _Files:
+class _PageLinks:
     """From a page of the site to others."""
 
     root: str
@@ -167,7 +167,7 @@ def shared_values(content: Content) -> dict[str, Any]:
     }
 
 
-class _Pages:
+class _PageWriter:
     """Draws a template at a path, with what every page knows."""
 
     def __init__(self, content: Content, base_url: str) -> None:
@@ -183,7 +183,7 @@ class _Pages:
 
     def __call__(self, template: str, path: str, /, **values: Any) -> tuple[str, str]:
         root = "../" * path.count("/")
-        known = {**self._values, "root": root, "link": _Files(root), "path": path, **values}
+        known = {**self._values, "root": root, "link": _PageLinks(root), "path": path, **values}
         return path, self._environment.get_template(template).render(known)
 
 
@@ -316,7 +316,7 @@ def _patterns(category_id: str) -> list[tuple[str, Markup, Markup]]:
     return found
 
 
-def _versions(page_of: _Pages, content: Content) -> Iterator[tuple[str, str]]:
+def _versions(page_of: _PageWriter, content: Content) -> Iterator[tuple[str, str]]:
     before = None
     for step in content.history.steps:
         newer = bool(content.release) and release_key(step.torch) > release_key(

@@ -28,7 +28,9 @@ _Swap = tuple[str, Any, Any]
 
 
 def all_hooks() -> list[Hook]:
-    return discover(hooks_package, "HOOK", Hook)
+    """In the order of their ids, whichever files they are in."""
+    found = discover(hooks_package, "HOOK", Hook, several="HOOKS")
+    return sorted(found, key=lambda hook: hook.id)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ and which there are.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Literal
 
@@ -86,7 +86,6 @@ class TunedProgram:
     """What a search for fixes verified for its breaks and recompiles; None where there was none."""
     fixes_refused: str = ""
     """Why there is no such patch."""
-    _kept: dict[str, object] = field(default_factory=dict, repr=False)
 
     @cached_property
     def modules(self) -> list[SourceModule]:

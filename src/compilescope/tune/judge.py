@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from compilescope.analysis.intervals import Ratio, ratio
+from compilescope.analysis.intervals import ratio
 from compilescope.model.body import Verdict
 from compilescope.model.fix_search import FixCheck
 from compilescope.processes.deadline import Deadline, OutOfTime
@@ -221,7 +221,6 @@ class NumbersVerdict(NamedTuple):
 
     verdict: Verdict
     reason: str
-    compared: int = 0
 
 
 def _read_steps(folder: Path) -> dict[str, Any]:
@@ -264,16 +263,16 @@ def judge_numbers(
             continue
         compared = compare_tensors(known, found, path, exact=truth)
         if compared.verdict == "fail":
-            return NumbersVerdict("fail", f"{path}: {compared.reason}", computed)
+            return NumbersVerdict("fail", f"{path}: {compared.reason}")
         if compared.verdict == "unknown" and worst.verdict == "pass":
             worst = NumbersVerdict("unknown", f"{path}: {compared.reason}")
     if not computed:
         reason = "no variable holds a result of the step when it ends"
         return NumbersVerdict("unknown", reason)
     if worst.verdict == "unknown":
-        return worst._replace(compared=computed)
+        return worst
     how = "as near to float64 as the original's" if exact is not None else "as near as rounding is"
-    return NumbersVerdict("pass", f"{computed} tensors are {how}", computed)
+    return NumbersVerdict("pass", f"{computed} tensors are {how}")
 
 
 def _judge_lower(reference: dict[str, Any], test: dict[str, Any]) -> NumbersVerdict:
@@ -282,14 +281,14 @@ def _judge_lower(reference: dict[str, Any], test: dict[str, Any]) -> NumbersVerd
     worst, at, count = 0.0, "", 0
     for path, apart in _distances(reference, test, "step 1:"):
         if apart is None:
-            return NumbersVerdict("fail", f"{path}: it is not finite, or of another shape", count)
+            return NumbersVerdict("fail", f"{path}: it is not finite, or of another shape")
         count += 1
         if apart > worst:
             worst, at = apart, path
     if not count:
         return NumbersVerdict("unknown", "no variable holds a result of the step when it ends")
     words = f"{at} is off by {worst:.2g} of its size" if at else "all are the same"
-    return NumbersVerdict("pass" if worst <= _LOWER else "fail", words, count)
+    return NumbersVerdict("pass" if worst <= _LOWER else "fail", words)
 
 
 def _is_computed(known: Any, truth: Any) -> bool:
@@ -319,17 +318,9 @@ def _distances(
         yield path, float((a.double() - b.double()).norm()) / size if size else 0.0
 
 
-@dataclass(frozen=True)
-class ScriptSpeed:
-    """What was measured."""
-
-    checks: tuple[FixCheck, ...]
-    ratio: Ratio | None = None
-
-
 def measure_script(
     script: Target, file: Path, original: Target, result: TuneResult, options: TuneOptions
-) -> ScriptSpeed:
+) -> tuple[FixCheck, ...]:
     """`file` is the script's own."""
     first = result.first
     if first is None:
@@ -354,7 +345,7 @@ def measure_script(
             return _unknown("the time budget ended before the script was measured")
         except (StepFailed, Refused) as failure:
             return _unknown(f"the script could not be measured: {failure}")
-        return ScriptSpeed(tuple(_checks(trial)), trial.ratio)
+        return tuple(_checks(trial))
 
 
 def _checks(trial: TuneTrial) -> Iterator[FixCheck]:
@@ -372,5 +363,5 @@ def _checks(trial: TuneTrial) -> Iterator[FixCheck]:
         yield FixCheck("speed", "fail" if slower else "unknown", words)
 
 
-def _unknown(words: str) -> ScriptSpeed:
-    return ScriptSpeed((FixCheck("speed", "unknown", words),))
+def _unknown(words: str) -> tuple[FixCheck, ...]:
+    return (FixCheck("speed", "unknown", words),)

@@ -48,8 +48,6 @@ class TuneResult:
     """The program's first run; its files are gone."""
     kept: tuple[TuneCandidate, ...] = ()
     """What the result is made of."""
-    caches: Path | None = None
-    """What compilers keep of the tuned version, where `TuneOptions.caches` asks for it."""
 
 
 def originals_of(files: Mapping[str, str]) -> dict[str, str]:

@@ -378,7 +378,6 @@ class _TuneSearch:
             after=losses_of(self.after.digest, self.after.operators) if self.after else None,
             first=first,
             kept=self.best.candidates if self.best is not None else (),
-            caches=self.best.folder if self.best is not None and self.options.caches else None,
         )
 
 

@@ -166,7 +166,7 @@ class _Turns(_Marks):
         self._marks = 0
         self._quiet = 0
         self._compilations = 0
-        self._first = self._last = 0.0
+        self._last = 0.0
         self._warm: list[float] = []
         self._left = 0
         self._steps = 0

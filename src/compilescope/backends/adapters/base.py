@@ -214,12 +214,11 @@ class AdapterCompilation:
         kept = dict(effects.kept)
         if stage == "dynamo":
             kept = {**find_input_views(graph), **kept}
-        nodes = {node.name: node for node in graph.nodes}
         judgement = NodeJudgement(
             graph,
             self.capabilities.constraints,
             kept={
-                name: NodeRefusal(rule=effect.rule, op=nodes[name].target, found=effect.words)
+                name: NodeRefusal(rule=effect.rule, found=effect.words)
                 for name, effect in kept.items()
             },
             extra=custom_breaches(self.capabilities.custom_checks, module, graph),

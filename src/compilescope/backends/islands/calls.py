@@ -42,7 +42,7 @@ class IslandCall(torch.nn.Module):  # type: ignore[misc]
         self.label = label
         self.observer: Observer | None = None
         self._run = run
-        self._expected = [_Result(value) for value in expected]
+        self._expected = [_ExpectedResult(value) for value in expected]
         self._fallback = fallback
         self._on_fallback = on_fallback
 
@@ -86,7 +86,7 @@ class IslandCall(torch.nn.Module):  # type: ignore[misc]
         )
 
 
-class _Result:
+class _ExpectedResult:
     """What a result must be like."""
 
     def __init__(self, value: Any) -> None:

@@ -305,7 +305,7 @@ def plan_islands(
     return IslandPlan(islands, host, cut_by)
 
 
-_VIEW = NodeRefusal(rule="view", op="", found="a view of host memory stays on the host")
+_VIEW = NodeRefusal(rule="view", found="a view of host memory stays on the host")
 
 
 def _without_views(
@@ -342,7 +342,7 @@ def _too_small(judgement: NodeJudgement, names: Sequence[str], min_ops: int) -> 
     if len(working) >= min_ops:
         return None
     found = f"an island of {len(working)} compute op{'' if len(working) == 1 else 's'}"
-    return NodeRefusal(rule="small-island", op="", found=found, allowed=f"at least {min_ops}")
+    return NodeRefusal(rule="small-island", found=found, allowed=f"at least {min_ops}")
 
 
 def is_view_node(node: Any) -> bool:
@@ -367,7 +367,6 @@ def _refused_whole(
         return None
     return NodeRefusal(
         rule=breach.rule,
-        op=breach.op,
         found=f"its island: {breach.found}",
         allowed=breach.allowed,
         remedy=breach.remedy,

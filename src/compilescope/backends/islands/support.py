@@ -36,7 +36,6 @@ class NodeRefusal(msgspec.Struct, frozen=True, kw_only=True):
     """Why a node stays on the host."""
 
     rule: str
-    op: str
     found: str
     allowed: str = ""
     remedy: str = ""
@@ -131,7 +130,6 @@ class NodeJudgement:
             return None
         return NodeRefusal(
             rule=breach.rule,
-            op=breach.op,
             found=breach.found,
             allowed=breach.allowed,
             remedy=breach.remedy,
@@ -147,7 +145,7 @@ class NodeJudgement:
             refusal = self._as_refusal(breach) if breach else None
             if refusal is not None:
                 found = f"its input is {refusal.found}, from {shown_op(self.nodes[name])}"
-                return msgspec.structs.replace(refusal, rule="input", op=node.target, found=found)
+                return msgspec.structs.replace(refusal, rule="input", found=found)
         return None
 
     def _value_breach(self, name: str, user: Node) -> Breach | None:
@@ -167,8 +165,8 @@ class NodeJudgement:
         return None
 
 
-_SIZES = NodeRefusal(rule="sizes", op="", found="arithmetic with sizes")
-_LOOSE = NodeRefusal(rule="loose", op="", found="an item of an unknown value")
+_SIZES = NodeRefusal(rule="sizes", found="arithmetic with sizes")
+_LOOSE = NodeRefusal(rule="loose", found="an item of an unknown value")
 
 
 def _sorted_out(

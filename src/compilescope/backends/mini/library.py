@@ -46,13 +46,11 @@ class Library:
     """The loaded library. One serves all threads."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
         self._c = ctypes.CDLL(str(path))
         _declare(self._c)
         if self._c.mini_version() != VERSION:
             raise OSError(f"{path} speaks version {self._c.mini_version()}, not {VERSION}")
         self.passes: tuple[str, ...] = tuple(_text(self._c.mini_passes()).split())
-        self.operators: tuple[str, ...] = tuple(_text(self._c.mini_operators()).split())
 
     def compile(self, graph: str, options: Mapping[str, str]) -> Function:
         """Raises MiniError."""
@@ -122,7 +120,6 @@ def _declare(c: ctypes.CDLL) -> None:
         ("mini_version", ctypes.c_int32, []),
         ("mini_error", text, []),
         ("mini_passes", text, []),
-        ("mini_operators", text, []),
         ("mini_compile", ctypes.c_void_p, [text, text]),
         ("mini_run", ctypes.c_int32, [ctypes.c_void_p, pointers, pointers]),
         ("mini_free", None, [ctypes.c_void_p]),

@@ -13,8 +13,8 @@ from compilescope.dashboard.fields.choices import missing
 from compilescope.dashboard.fields.kinds import (
     Field,
     FormPlace,
+    Number,
     ProgramArguments,
-    Real,
     WrongValue,
     read_field,
 )
@@ -28,7 +28,7 @@ Writes = Callable[[Values], Iterator[Path]]
 LIMIT = Field(
     "limit_minutes",
     "Minutes",
-    Real(above=True),
+    Number(above=True),
     help="The job is stopped after this long. Not part of the command. [default: none]",
     on_line=False,
 )

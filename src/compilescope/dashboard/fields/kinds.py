@@ -158,7 +158,7 @@ class Checks(FieldKind):
 
 
 @dataclass(frozen=True)
-class Whole(FieldKind):
+class WholeNumber(FieldKind):
     """A whole number."""
 
     low: int | None = 1
@@ -177,7 +177,7 @@ class Whole(FieldKind):
 
 
 @dataclass(frozen=True)
-class Real(FieldKind):
+class Number(FieldKind):
     """A number."""
 
     low: float = 0.0

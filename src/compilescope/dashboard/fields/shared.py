@@ -23,8 +23,8 @@ from compilescope.dashboard.fields.kinds import (
     Flag,
     FormPlace,
     NameList,
+    Number,
     ProgramArguments,
-    Real,
     WrongValue,
     optional,
     split_words,
@@ -236,7 +236,7 @@ CONSTRAINTS = Field(
 
 def time_limit(of: str, words: str, default: str) -> Field:
     """For one of the many processes of a search."""
-    kind = Real(above=True)
+    kind = Number(above=True)
     return Field("limit", f"Seconds for one {of}", kind, "--limit", help=words, default=default)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from compilescope.dashboard.fields.choices import backends, bench_models
 from compilescope.dashboard.fields.form import Form, Group, Values
-from compilescope.dashboard.fields.kinds import Checks, Field, Flag, OneOf, Real, Whole
+from compilescope.dashboard.fields.kinds import Checks, Field, Flag, Number, OneOf, WholeNumber
 from compilescope.dashboard.fields.shared import CONSTRAINTS, Backends, Builds
 
 
@@ -75,14 +75,14 @@ FORM = Form(
                 Field(
                     "batch",
                     "Batch size",
-                    Whole(1, 1_000_000),
+                    WholeNumber(1, 1_000_000),
                     "--batch",
                     help="[default: the model's own]",
                 ),
                 Field(
                     "warmup",
                     "Warmup calls",
-                    Whole(1, 100_000),
+                    WholeNumber(1, 100_000),
                     "--warmup",
                     help="Calls before timing.",
                     default="3",
@@ -90,7 +90,7 @@ FORM = Form(
                 Field(
                     "runs",
                     "Runs",
-                    Whole(1, 100_000),
+                    WholeNumber(1, 100_000),
                     "--runs",
                     help="In each process.",
                     default="10",
@@ -98,7 +98,7 @@ FORM = Form(
                 Field(
                     "processes",
                     "Processes",
-                    Whole(1, 1000),
+                    WholeNumber(1, 1000),
                     "--processes",
                     help="Per backend. The interval covers differences between processes with "
                     "three or more.",
@@ -128,14 +128,14 @@ FORM = Form(
                 Field(
                     "threads",
                     "Threads",
-                    Whole(1, 4096),
+                    WholeNumber(1, 4096),
                     "--threads",
                     help="That torch uses. [default: torch's own]",
                 ),
                 Field(
                     "seed",
                     "Seed",
-                    Whole(None),
+                    WholeNumber(None),
                     "--seed",
                     help="For weights and inputs.",
                     default="0",
@@ -143,7 +143,7 @@ FORM = Form(
                 Field(
                     "timeout",
                     "Seconds for one step",
-                    Real(above=True),
+                    Number(above=True),
                     "--timeout",
                     help="Building, compiling, or one run.",
                     default="600",

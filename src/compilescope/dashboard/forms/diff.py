@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from compilescope.dashboard.fields.choices import backends
 from compilescope.dashboard.fields.form import Form, Group, Values
-from compilescope.dashboard.fields.kinds import Field, Flag, Real, Text, Whole
+from compilescope.dashboard.fields.kinds import Field, Flag, Number, Text, WholeNumber
 from compilescope.dashboard.fields.shared import Backends, Build
 
 
@@ -35,7 +35,7 @@ FORM = Form(
                 Field(
                     "inputs",
                     "Input sets",
-                    Whole(1, 10_000),
+                    WholeNumber(1, 10_000),
                     "--inputs",
                     help="The function is called this many times, for the inputs of each call.",
                     default="1",
@@ -43,7 +43,7 @@ FORM = Form(
                 Field(
                     "variants",
                     "Generated input sets",
-                    Whole(0, 10_000),
+                    WholeNumber(0, 10_000),
                     "--variants",
                     help="Like the first, with other values and sizes.",
                     default="0",
@@ -77,14 +77,14 @@ FORM = Form(
                 Field(
                     "atol",
                     "Absolute tolerance",
-                    Real(),
+                    Number(),
                     "--atol",
                     help="[default: by dtype and float64]",
                 ),
                 Field(
                     "rtol",
                     "Relative tolerance",
-                    Real(),
+                    Number(),
                     "--rtol",
                     help="[default: by dtype and float64]",
                 ),
@@ -130,7 +130,7 @@ FORM = Form(
                 Field(
                     "runs",
                     "Runs per input set",
-                    Whole(1, 10_000),
+                    WholeNumber(1, 10_000),
                     "--runs",
                     help="Equal runs must give equal results.",
                     default="2",
@@ -138,7 +138,7 @@ FORM = Form(
                 Field(
                     "seed",
                     "Seed",
-                    Whole(None),
+                    WholeNumber(None),
                     "--seed",
                     help="For the function and for generated inputs.",
                     default="0",

@@ -10,9 +10,9 @@ from compilescope.dashboard.fields.kinds import (
     SITE,
     Field,
     Flag,
+    Number,
     OneOf,
-    Real,
-    Whole,
+    WholeNumber,
 )
 from compilescope.dashboard.fields.shared import ARGUMENTS, SCRIPT, Backends, DeviceName, OutFile
 
@@ -94,7 +94,7 @@ FORM = Form(
                 Field(
                     "jobs",
                     "Candidates in parallel",
-                    Whole(1, 256),
+                    WholeNumber(1, 256),
                     "--jobs",
                     help="The result does not depend on it.",
                     default="1",
@@ -109,7 +109,7 @@ FORM = Form(
                 Field(
                     "candidate_time",
                     "Seconds for one candidate",
-                    Real(0.1),
+                    Number(0.1),
                     "--candidate-time",
                     help="[default: based on the program's run time]",
                 ),

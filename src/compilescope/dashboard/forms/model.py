@@ -4,7 +4,7 @@ import re
 
 from compilescope.dashboard.fields.choices import backends, families
 from compilescope.dashboard.fields.form import Form, Group
-from compilescope.dashboard.fields.kinds import Field, Real, Text, Whole
+from compilescope.dashboard.fields.kinds import Field, Number, Text, WholeNumber
 from compilescope.dashboard.fields.shared import CONSTRAINTS, Backends
 
 _FAMILY = Text(
@@ -32,8 +32,8 @@ FORM = Form(
                     required=True,
                     example="bert",
                 ),
-                Field("batch", "Batch size", Whole(1, 4096), "--batch", default="2"),
-                Field("seq", "Sequence length", Whole(1, 65536), "--seq", default="16"),
+                Field("batch", "Batch size", WholeNumber(1, 4096), "--batch", default="2"),
+                Field("seq", "Sequence length", WholeNumber(1, 65536), "--seq", default="16"),
                 Field(
                     "padding",
                     "Padding",
@@ -54,8 +54,8 @@ FORM = Form(
                     "--backend",
                     help="[default: inductor, or aot_eager without a C++ compiler]",
                 ),
-                Field("atol", "Absolute tolerance", Real(), "--atol", help="[default: by dtype]"),
-                Field("rtol", "Relative tolerance", Real(), "--rtol", help="[default: by dtype]"),
+                Field("atol", "Absolute tolerance", Number(), "--atol", help="[default: by dtype]"),
+                Field("rtol", "Relative tolerance", Number(), "--rtol", help="[default: by dtype]"),
             ),
         ),
         Group("Device", (CONSTRAINTS,)),

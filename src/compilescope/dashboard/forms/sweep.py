@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from compilescope.dashboard.fields.choices import backends
 from compilescope.dashboard.fields.form import Form, Group, Values
-from compilescope.dashboard.fields.kinds import Field, Flag, OneOf, Real, Text, Whole
+from compilescope.dashboard.fields.kinds import Field, Flag, Number, OneOf, Text, WholeNumber
 from compilescope.dashboard.fields.shared import Backends, RunId, SweepSource
 
 _PATTERN = Text(
@@ -89,21 +89,21 @@ FORM = Form(
                 Field(
                     "jobs",
                     "Programs at a time",
-                    Whole(1, 1024),
+                    WholeNumber(1, 1024),
                     "--jobs",
                     help="[default: half the cores]",
                 ),
                 Field(
                     "timeout",
                     "Seconds for one program",
-                    Real(above=True),
+                    Number(above=True),
                     "--timeout",
                     default="300",
                 ),
                 Field(
                     "memory",
                     "Memory for one program, in GB",
-                    Real(above=True),
+                    Number(above=True),
                     "--memory",
                     help="[default: this machine's memory divided by programs at a time]",
                 ),

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from compilescope.dashboard.fields.form import Form, Group, Values
-from compilescope.dashboard.fields.kinds import RULES, Field, Flag, Text, Whole
+from compilescope.dashboard.fields.kinds import RULES, Field, Flag, Text, WholeNumber
 from compilescope.dashboard.fields.shared import (
     ARGUMENTS,
     COMPILED,
@@ -73,7 +73,7 @@ FORM = Form(
                 Field(
                     "jobs",
                     "Versions at a time",
-                    Whole(1, 1024),
+                    WholeNumber(1, 1024),
                     "--jobs",
                     help="That compile at the same time. [default: a quarter of the cores]",
                 ),

@@ -214,7 +214,7 @@ class RunTail:
 # The numbers of a run so far, added up event by event: at its end they are the report's.
 
 
-class _Distinct:
+class _DistinctCount:
     """How many different ones there were. Only hashes are kept, and not without end: a program
     that makes up names may run for days."""
 
@@ -246,8 +246,8 @@ class LiveTotals:
         self.jobs = 0
         self._compile_ns = 0
         self._job_seconds = 0.0
-        self._sites = _Distinct()
-        self._failures = _Distinct()
+        self._sites = _DistinctCount()
+        self._failures = _DistinctCount()
 
     @property
     def graphs(self) -> int:

@@ -38,7 +38,7 @@ quarter more."""
 
 
 def all_passes() -> list[Pass[GraphCandidate]]:
-    return discover(passes, "PASS", Pass)
+    return discover(passes, "PASS", Pass, several="PASSES")
 
 
 class GraphJudge:
@@ -50,8 +50,6 @@ class GraphJudge:
         self._sandbox = sandbox
         self.seconds = 0.0
         """What the last one that was kept took."""
-        self.why = ""
-        """What was said of the last one that was not kept."""
 
     def __call__(self, candidate: GraphCandidate) -> Outcome:
         graph = candidate.graph
@@ -61,11 +59,9 @@ class GraphJudge:
         payload = {"folder": str(self._folder.absolute()), "text": text, "saved": saved}
         answer = self._sandbox.run(TRY, payload)
         if answer.is_done:
-            self.why = answer.value["why"]
-            outcome: Outcome = answer.value["outcome"]
+            outcome: Outcome = answer.value
             self.seconds = answer.seconds if outcome == "kept" else self.seconds
             return outcome
-        self.why = f"{answer.error}\n{answer.output}"
         if record.shown.kind == "signal" and answer.signal == record.shown.expected:
             return "kept" if EAGER_RAN in answer.output else "invalid"
         if answer.status == "timeout":
@@ -93,7 +89,6 @@ class Minified:
 
     repro: ReproResult
     reduction: Reduction[GraphCandidate]
-    start: GraphCandidate
     shown: tuple[ShownViolation, ...] = ()
     """Where a violation was looked for: all that the program has."""
     number: int = 1
@@ -151,7 +146,6 @@ def minify_graph(
     return Minified(
         repro,
         reduction,
-        start,
         title=record.shown.title,
         file=record.file,
         line=record.line,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -127,15 +126,14 @@ _INVALID: Outcome = "invalid"
 EAGER_RAN = "eager: fine"
 
 
-def run_trial(payload: dict[str, Any]) -> dict[str, str]:
-    """`outcome`, and `why`."""
+def run_trial(payload: dict[str, Any]) -> Outcome:
+    """What becomes of a candidate."""
     record = msgspec.json.decode(Path(payload["folder"], RECORD).read_bytes(), type=FailingGraph)
     try:
         shown = script_names(payload["text"], payload["folder"], record, payload["saved"])
-    except Exception as error:  # The border of a worker: a candidate may be nonsense.
-        return {"outcome": _INVALID, "why": f"{type(error).__name__}: {error}"}
-    outcome, why = _CHECKS[record.shown.kind](shown, record)
-    return {"outcome": outcome, "why": why}
+    except Exception:  # The border of a worker: a candidate may be nonsense.
+        return _INVALID
+    return _CHECKS[record.shown.kind](shown, record)
 
 
 def script_names(
@@ -148,7 +146,7 @@ def script_names(
     return names
 
 
-def violation_outcome(shown: dict[str, Any], record: FailingGraph) -> tuple[Outcome, str]:
+def violation_outcome(shown: dict[str, Any], record: FailingGraph) -> Outcome:
     """Is the expected violation there, and none that the program does not have?"""
     from compilescope.backends.mock.messages import ConstraintError
     from compilescope.minify.violations.kinds import facts, loosely, loosened
@@ -161,61 +159,56 @@ def violation_outcome(shown: dict[str, Any], record: FailingGraph) -> tuple[Outc
         found = loosened(facts(error.violations))
         # What becomes an input is looked at as one for the first time.
         new = {fact for fact in found - known if fact[2] != "input"}
-        return (_KEPT, "") if wanted <= found and not new else (_LOST, "other violations")
+        return _KEPT if wanted <= found and not new else _LOST
     except Exception:  # The border to torch: a candidate may be nonsense.
-        return _INVALID, traceback.format_exc(limit=-3)
-    return _LOST, "no violation"
+        return _INVALID
+    return _LOST
 
 
-def _by_verdict(shown: dict[str, Any], record: FailingGraph) -> tuple[str, str]:
+def _by_verdict(shown: dict[str, Any], record: FailingGraph) -> Outcome:
     try:
         present, _ = shown["main"]()
     except Exception:  # The border to torch: a candidate may be nonsense.
-        return _INVALID, traceback.format_exc(limit=-3)
+        return _INVALID
     if present is None:
-        return _INVALID, ""
-    return (_KEPT if present else _LOST), ""
+        return _INVALID
+    return _KEPT if present else _LOST
 
 
-def _signal(shown: dict[str, Any], record: FailingGraph) -> tuple[str, str]:
+def _signal(shown: dict[str, Any], record: FailingGraph) -> Outcome:
     """If it dies, the sandbox sees by what."""
     try:
         shown["eager"]()
     except Exception:  # The border to torch: a candidate may be nonsense.
-        return _INVALID, traceback.format_exc(limit=-3)
+        return _INVALID
     # For the sandbox, should this process die.
     sys.stdout.write(f"{EAGER_RAN}\n")
     sys.stdout.flush()
     try:
         shown["compiled"]()
     except Exception:  # The border to torch.
-        return _INVALID, traceback.format_exc(limit=-3)
-    return _LOST, "nothing died"
+        return _INVALID
+    return _LOST
 
 
-def _difference(shown: dict[str, Any], record: FailingGraph) -> tuple[str, str]:
+def _difference(shown: dict[str, Any], record: FailingGraph) -> Outcome:
     """The script must say so, and the judge of tensors too: a script's rule is a short one."""
     from compilescope.tensors.rounding import judge
 
     try:
         wanted, found, exact = shown["eager"](), shown["compiled"](), shown["exact"]()
     except Exception:  # The border to torch: a candidate may be nonsense.
-        return _INVALID, traceback.format_exc(limit=-3)
+        return _INVALID
     if len(wanted) != len(found):
-        return _INVALID, "another number of results"
+        return _INVALID
     right = exact if exact is not None and len(exact) == len(wanted) else [None] * len(wanted)
-    why = "no difference"
     for ours, its, true in zip(wanted, found, right, strict=True):
         seen = shown["difference"](ours, its, true)
         if seen is None or seen[0] != record.shown.expected:
             continue
-        if seen[0] == "structure":
-            return _KEPT, seen[1]
-        verdict = judge(ours, its, true)
-        if verdict.verdict == "fail":
-            return _KEPT, verdict.reason
-        why = verdict.reason
-    return _LOST, why
+        if seen[0] == "structure" or judge(ours, its, true).verdict == "fail":
+            return _KEPT
+    return _LOST
 
 
 _CHECKS = {

@@ -1,4 +1,4 @@
-"""Arguments of calls are dropped: named ones, the last one, and tensors that may be None."""
+"""Makes calls plainer: fewer arguments, and literals in place of known numbers."""
 
 from __future__ import annotations
 
@@ -7,11 +7,35 @@ from collections.abc import Generator, Iterator
 from msgspec.structs import replace
 
 from compilescope.minify.engine import Pass
-from compilescope.minify.graph.candidate import GraphCandidate, cleaned
-from compilescope.model.written_graph import Op, Ref, WrittenGraph
+from compilescope.minify.graph.candidate import GraphCandidate, cleaned, substituted
+from compilescope.model.written_graph import Arg, Op, Ref, WrittenGraph
 
 
-def _propose(present: GraphCandidate) -> Generator[GraphCandidate, bool, None]:
+def _write_literals(present: GraphCandidate) -> Generator[GraphCandidate, bool, None]:
+    """Known numbers, whether inputs or computed sizes, become literals where they are used."""
+    graph = present.graph
+    known = _known(graph)
+    if len(known) > 1 and (yield GraphCandidate(_fixed(graph, known))):
+        return
+    for name in known:
+        smaller = _fixed(graph, {name: known[name]})
+        if smaller.ops and (yield GraphCandidate(smaller)):
+            graph = smaller
+
+
+def _known(graph: WrittenGraph) -> dict[str, Arg]:
+    found: dict[str, Arg] = {each.name: each.value for each in graph.inputs if each.tensor is None}
+    found.update((op.name, op.number) for op in graph.ops if op.number is not None)
+    return found
+
+
+def _fixed(graph: WrittenGraph, by: dict[str, Arg]) -> WrittenGraph:
+    ops = tuple(op for op in graph.ops if op.name not in by)
+    return cleaned(substituted(replace(graph, ops=ops), by))
+
+
+def _drop_arguments(present: GraphCandidate) -> Generator[GraphCandidate, bool, None]:
+    """Arguments of calls are dropped: named ones, the last one, and tensors that may be None."""
     graph = present.graph
     for name in [op.name for op in graph.ops]:
         tried: list[Op] = []
@@ -45,4 +69,7 @@ def _with(graph: WrittenGraph, op: Op) -> WrittenGraph:
     return replace(graph, ops=ops)
 
 
-PASS = Pass("arguments", 38, _propose)
+PASSES = (
+    Pass("literals", 28, _write_literals),
+    Pass("arguments", 38, _drop_arguments),
+)

@@ -46,9 +46,6 @@ class MinifyOptions:
     jobs: int = 1
     state: Path | None = None
     limits: ReductionLimits = field(default_factory=ReductionLimits)
-    limit_s: float = 60.0
-    """For one candidate."""
-    memory_bytes: int | None = None
     progress: Callable[[ReductionProgress], None] | None = None
 
 
@@ -62,7 +59,6 @@ class SourceRepro:
     """With a script: why no fresh process has verified it."""
     program: str
     """The small program alone."""
-    cause: SourceFinding
     reduction: Reduction[SourceCandidate]
     start_lines: int
     needs: dict[str, str]
@@ -82,7 +78,7 @@ def line_count(text: str) -> int:
 
 @functools.cache
 def all_passes() -> list[Pass[SourceCandidate]]:
-    return discover(source_passes, "PASS", Pass)
+    return discover(source_passes, "PASS", Pass, several="PASSES")
 
 
 def minimise(
@@ -117,8 +113,8 @@ def minimise(
     needs = {name: why for name, why in needs.items() if name.split(".")[0] in text}
     lines = line_count(start)
     finish = _Finish(program, cause, stage, needs, lines, seen.torch)
-    script, reason, now = finish.run(text, wanted)
-    return SourceRepro(script, reason, tidy(text), now, done, lines, needs, seen.torch)
+    script, reason = finish.run(text, wanted)
+    return SourceRepro(script, reason, tidy(text), done, lines, needs, seen.torch)
 
 
 def checking_s(start_s: float, run_s: float) -> float:
@@ -159,19 +155,19 @@ class _Finish:
     lines: int
     torch: str
 
-    def run(self, text: str, known: SourceFinding) -> tuple[str, str, SourceFinding]:
-        """The script, or why there is none; and the cause as the small program shows it. Where
-        time runs out, the script is what was tried already, and the reason says so."""
+    def run(self, text: str, known: SourceFinding) -> tuple[str, str]:
+        """The script, or why there is none. Where time runs out, the script is what was tried
+        already, and the reason says so."""
         now = known
         try:
             seen = self.stage.look(text)
             found = find_again(seen, self.cause) if isinstance(seen, TrialResult) else None
             if found is None:
-                return "", "the minified program did not show it a second time", self.cause
+                return "", "the minified program did not show it a second time"
             now = found
-            return *self._verified(text, now), now
+            return self._verified(text, now)
         except OutOfTime:
-            return self._script(text, now, guarded=False), LATE, now
+            return self._script(text, now, guarded=False), LATE
 
     def _verified(self, text: str, now: SourceFinding) -> tuple[str, str]:
         # Away from the user's folders, unless it needs them.

@@ -229,7 +229,7 @@ def _is_future(statement: ast.stmt) -> bool:
 
 
 @dataclass(frozen=True)
-class _Form:
+class _MainTemplate:
     """A main part to fill in."""
 
     text: str
@@ -241,7 +241,7 @@ class _Form:
     """Names of its own: the program may have taken them."""
 
 
-def _form(cause: SourceFinding) -> _Form:
+def _form(cause: SourceFinding) -> _MainTemplate:
     if cause.predicate == "crash":
         return _crash_form(cause)
     artifact, modules = _LOGS[cause.predicate]
@@ -251,15 +251,15 @@ def _form(cause: SourceFinding) -> _Form:
         "words": _listed(words_of(cause)),
         "thing": _THING[cause.predicate],
     }
-    return _Form(_BY_LOG, ("import logging",), values, ending_source(conclude), _VARIABLES)
+    return _MainTemplate(_BY_LOG, ("import logging",), values, ending_source(conclude), _VARIABLES)
 
 
-def _crash_form(crash: SourceFinding) -> _Form:
+def _crash_form(crash: SourceFinding) -> _MainTemplate:
     ending = ending_source(conclude)
     if crash.subject == "signal":
         imports: tuple[str, ...] = ("import os", "import subprocess")
         values = {"expected": crash.reason}
-        return _Form(_BY_SIGNAL, imports, values, ending, _SIGNAL_VARIABLES)
+        return _MainTemplate(_BY_SIGNAL, imports, values, ending, _SIGNAL_VARIABLES)
     words = "".join(f"\n        {word!r}," for word in crash_key(crash))
     imports = ("import os", "import re", "import traceback")
     values = {"expected": f"({words}\n    )", "before": ""}
@@ -268,10 +268,12 @@ def _crash_form(crash: SourceFinding) -> _Form:
         values["before"] = "    torch._inductor.config.force_disable_caches = True\n"
         imports += ("import torch._inductor.config",)
     signs = (inspect.getsource(each) for each in (crashes.innermost, crashes.crash_sign))
-    return _Form(_BY_EXCEPTION, imports, values, "\n\n".join([*signs, ending]), _CRASH_VARIABLES)
+    return _MainTemplate(
+        _BY_EXCEPTION, imports, values, "\n\n".join([*signs, ending]), _CRASH_VARIABLES
+    )
 
 
-def _check(form: _Form, acts: list[ast.stmt], theirs: set[str]) -> str:
+def _check(form: _MainTemplate, acts: list[ast.stmt], theirs: set[str]) -> str:
     """With names of its own for its variables; `{name}` is a place to fill in."""
     text, definitions = form.text, form.definitions
     for name in form.variables:

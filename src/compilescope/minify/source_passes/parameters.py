@@ -1,4 +1,4 @@
-"""Removes parameters of functions, each with the arguments that calls give for it."""
+"""Removes arguments of calls, elements of collections, and parameters with all their arguments."""
 
 from __future__ import annotations
 
@@ -14,15 +14,38 @@ from compilescope.minify.source.edits import (
     calls,
     classes,
     functions,
+    in_runs,
     last_name,
     one_by_one,
+    remove,
+    values,
+    walk,
 )
+
+
+def _call_arguments(tree: cst.Module) -> Iterator[list[Edit]]:
+    """Removes arguments of calls, base classes, indices, and elements of lists and the like."""
+    arguments = [node for node in walk(tree) if isinstance(node, cst.Arg)][::-1]
+    yield [remove(node) for node in arguments if node.keyword is not None or node.star]
+    yield [remove(node) for node in arguments if node.keyword is None and not node.star]
+    yield [remove(node) for node in _elements(tree)]
+    yield [remove(node) for node in walk(tree) if isinstance(node, cst.SubscriptElement)][::-1]
+
+
+def _elements(tree: cst.Module) -> list[cst.CSTNode]:
+    found: list[cst.CSTNode] = []
+    for node in values(tree):
+        if isinstance(node, (cst.List, cst.Tuple, cst.Set, cst.Dict)):
+            found += node.elements
+    return found[::-1]
+
 
 _UNNAMED = ("forward", "__call__")
 """Called under the name of the object."""
 
 
-def _find(tree: cst.Module) -> Iterator[list[Edit]]:
+def _parameters(tree: cst.Module) -> Iterator[list[Edit]]:
+    """Removes parameters of functions, each with the arguments that calls give for it."""
     found = calls(tree)
     methods = {f: owner for owner in classes(tree) for f in owner.body.body}
     known = {f.name.value for f in functions(tree)} | {c.name.value for c in classes(tree)}
@@ -118,4 +141,7 @@ def _dropping(name: str) -> Change:
     return change
 
 
-PASS = Pass("parameters", 150, one_by_one(_find))
+PASSES = (
+    Pass("arguments", 140, in_runs(_call_arguments)),
+    Pass("parameters", 150, one_by_one(_parameters)),
+)

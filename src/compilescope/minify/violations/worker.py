@@ -60,7 +60,7 @@ def reduced(home: Path, limit_s: float) -> WrittenGraph | None:
             names = script_names(text, str(home), record, ())
         except Exception:  # The border of a worker: a candidate may be nonsense.
             return "invalid"
-        return violation_outcome(names, record)[0]
+        return violation_outcome(names, record)
 
     for start in _starts(record):
         try:

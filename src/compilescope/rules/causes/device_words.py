@@ -24,14 +24,11 @@ class DeviceBreak(msgspec.Struct, frozen=True):
     text: str
     """The program's line; empty where it is not known."""
     function: str
-    words: str
-    """What torch_xla says."""
     graphs: int
     different: int
     """Of these, as one rank has them."""
     runs: int
     """How often a graph was executed because of it; 0 where the log doesn't count."""
-    through: tuple[Frame, ...]
     in_module: bool
     stack: tuple[Frame, ...]
     ops: tuple[str, ...] = ()

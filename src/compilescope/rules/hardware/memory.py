@@ -45,7 +45,7 @@ class Peak(msgspec.Struct, frozen=True, kw_only=True):
 
 def peak_memory(graph: Graph) -> Peak:
     graph = complete(graph)
-    storages = _Storages(graph)
+    storages = _StorageLifetimes(graph)
     made, freed = storages.made_bytes, storages.freed_bytes()
     now = peak = at = 0
     for step, node in enumerate(graph.nodes):
@@ -97,7 +97,7 @@ def _span(value: TensorInfo) -> int | None:
     return reach * (value.size_bytes // elements)
 
 
-class _Storages:
+class _StorageLifetimes:
     """Which storages a graph has, who makes them and who uses them last."""
 
     def __init__(self, graph: Graph) -> None:

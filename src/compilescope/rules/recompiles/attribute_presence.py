@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 from compilescope.findings.remedy import Remedy, source
+from compilescope.patterns import late
 from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave
 from compilescope.rules.recompiles._subjects import called, reader, shown
 
-_HAS = re.compile(r"^(?P<no>not )?hasattr\((?P<object>.+), '(?P<name>\w+)'\)")
-_FAILED = re.compile(r"^getattr failed on source (?P<object>.+)$")
+_HAS = late(r"^(?P<no>not )?hasattr\((?P<object>.+), '(?P<name>\w+)'\)")
+_FAILED = late(r"^getattr failed on source (?P<object>.+)$")
 _KINDS = ("NO_HASATTR", "HASATTR", "NOT_PRESENT_IN_GENERIC_DICT", "ACCESSOR")
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from compilescope.findings.remedy import Remedy, judgement
+from compilescope.patterns import late
 from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._subjects import called, cut, shown
 
-_ON_THE_STACK = re.compile(r"^___stack\d+\b(?!.*\()")
+_ON_THE_STACK = late(r"^___stack\d+\b(?!.*\()")
 _TORCHS = ("type(", "len(", "list(", "dict(", "hasattr(", "dispatch keys", "___")
 
 

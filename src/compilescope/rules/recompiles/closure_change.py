@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from compilescope.findings.remedy import Remedy, source
+from compilescope.patterns import late
 from compilescope.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.rules.recompiles._advice import leave
 from compilescope.rules.recompiles._subjects import (
@@ -17,7 +16,7 @@ from compilescope.rules.recompiles._subjects import (
     shown,
 )
 
-_CELL = re.compile(r"^(?P<function>.+)\.__closure__\[\d+\]\.cell_contents$")
+_CELL = late(r"^(?P<function>.+)\.__closure__\[\d+\]\.cell_contents$")
 
 
 def _applies(miss: RecompileCase) -> bool:

@@ -1,6 +1,9 @@
-"""Which nodes of the post-grad graph each kernel of Inductor computes.
+"""Which nodes of the post-grad graph each kernel of Inductor computes, noted by graph while the
+wrapper code that calls it is written.
 
-torch calls this for every kernel that it writes; the notes are kept by `inductor.kernel_calls`.
+torch calls this for every kernel that it writes. It keeps such notes itself only where provenance
+tracking is on, which changes its cache keys. Ours are held weakly: those of a graph that is never
+finished are freed with it.
 """
 
 from __future__ import annotations
@@ -10,7 +13,9 @@ from typing import Any
 
 from compilescope.model.graph import KernelCall
 from compilescope.torchapi.hook import Hook, HookedCall, Watch
-from compilescope.torchapi.inductor.kernel_calls import note_call
+from compilescope.torchapi.weak_notes import WeakNotes
+
+_noted: WeakNotes[dict[int, list[KernelCall]]] = WeakNotes()
 
 
 def _record(watch: Watch, call: HookedCall) -> None:
@@ -22,7 +27,7 @@ def _record(watch: Watch, call: HookedCall) -> None:
     else:
         origins = (origin for node in _lowered(schedule) for origin in node.origins)
     names = dict.fromkeys(origin.name for origin in origins)
-    note_call(watch, KernelCall(str(call["kernel_name"]), tuple(names)))
+    _note_call(watch, KernelCall(str(call["kernel_name"]), tuple(names)))
 
 
 def _lowered(schedule: Iterable[Any]) -> Iterable[Any]:
@@ -31,6 +36,30 @@ def _lowered(schedule: Iterable[Any]) -> Iterable[Any]:
         node = getattr(scheduled, "node", None)
         if node is not None and hasattr(node, "origins"):
             yield node
+
+
+def current_graph() -> Any:
+    """The graph that Inductor lowers now in this thread; None where it lowers none."""
+    from torch._inductor.virtualized import V
+
+    graph = V.graph
+    # The branches of a `torch.cond` are lowered apart and written into their parent's code.
+    while getattr(graph, "parent", None) is not None:
+        graph = graph.parent
+    return graph if hasattr(graph, "graph") else None
+
+
+def _note_call(owner: object, call: KernelCall) -> None:
+    """Captures may nest; each keeps its own notes."""
+    graph = current_graph()
+    if graph is not None:
+        notes = _noted.get(graph, {})
+        _noted[graph] = notes
+        notes.setdefault(id(owner), []).append(call)
+
+
+def take_calls(owner: object, graph: Any) -> tuple[KernelCall, ...]:
+    return tuple(_noted.get(graph, {}).pop(id(owner), ()))
 
 
 HOOK = Hook(

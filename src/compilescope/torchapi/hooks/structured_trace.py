@@ -22,7 +22,7 @@ from compilescope.torchapi.compilation.current import current_compile_id
 from compilescope.torchapi.graphs.fx import origins, portable
 from compilescope.torchapi.graphs.graph_printer import GraphPrinter
 from compilescope.torchapi.hook import Hook, HookedCall, Watch
-from compilescope.torchapi.inductor.kernel_calls import current_graph, take_calls
+from compilescope.torchapi.hooks.kernel_calls import current_graph, take_calls
 from compilescope.torchapi.stacks import callers, code_ref, origin, region
 
 _STAGES: dict[str, GraphStage] = {

@@ -106,7 +106,7 @@ class GraphAndInputs(msgspec.Struct):
 
 def write_graph(module: GraphModule, inputs: Sequence[Any] | None = None) -> GraphAndInputs:
     """`inputs` are the arguments of the graph, for their numbers."""
-    writer = _Writer(module, inputs, _sizes_of_inputs(module), Imports())
+    writer = _GraphWriter(module, inputs, _sizes_of_inputs(module), Imports())
     graph = writer.write()
     graph = msgspec.structs.replace(
         graph, imports=writer.imports.lines, folders=tuple(writer.imports.folders)
@@ -114,7 +114,7 @@ def write_graph(module: GraphModule, inputs: Sequence[Any] | None = None) -> Gra
     return GraphAndInputs(graph, writer.values, writer.loose)
 
 
-class _Writer:
+class _GraphWriter:
     """One graph under way."""
 
     def __init__(
@@ -208,7 +208,7 @@ class _Writer:
             self._attributes[str(node.target)] = name
             value = operator.attrgetter(str(node.target))(self._module)
             if isinstance(value, GraphModule):
-                inner = _Writer(value, None, {}, self.imports)
+                inner = _GraphWriter(value, None, {}, self.imports)
                 self._graphs[name] = inner.write()
             elif isinstance(value, torch.Tensor):
                 self._tensor_input(name, value, value if is_real(value) else None, attribute=True)

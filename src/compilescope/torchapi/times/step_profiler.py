@@ -50,7 +50,7 @@ _ATTEMPTS = 4
 last of them the process has no profile."""
 
 
-class _Region:
+class _CountedRegion:
     """A compiled region, and how often it was called from outside of all others."""
 
     def __init__(self) -> None:
@@ -65,8 +65,8 @@ class StepProfiler:
         self._sink = sink
         self._steps = steps
         self._entries: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
-        self._regions: list[_Region] = []
-        self._anchor: _Region | None = None
+        self._regions: list[_CountedRegion] = []
+        self._anchor: _CountedRegion | None = None
         self._phase: Callable[[], None] | None = self._wait
         self._attempts = 0
         self._depth = threading.local()
@@ -117,7 +117,7 @@ class StepProfiler:
             return
         if not callable(getattr(context, "callback", None)):
             return
-        region = _Region()
+        region = _CountedRegion()
         self._regions.append(region)
         enter = self._entries[context] = self._entry(region)
         context.enter_exit_hooks.append(enter)
@@ -126,7 +126,7 @@ class StepProfiler:
         for context in existing_regions():
             self.watch_region(context)
 
-    def _entry(self, region: _Region) -> Callable[[], Callable[[], None]]:
+    def _entry(self, region: _CountedRegion) -> Callable[[], Callable[[], None]]:
         depth = self._depth
 
         def leave() -> None:
@@ -141,7 +141,7 @@ class StepProfiler:
 
         return enter
 
-    def _called(self, region: _Region) -> None:
+    def _called(self, region: _CountedRegion) -> None:
         if os.getpid() != self._pid:
             self._end()  # A forked child; its parent tells.
             return

@@ -1,7 +1,4 @@
-"""Wraps each compiled graph in a timer, under the global name by which Dynamo's bytecode calls it.
-
-Only the entry in those globals is replaced, after every cache has seen the original.
-"""
+"""Times compiled code: each region as it is entered and left, and each graph inside it."""
 
 from __future__ import annotations
 
@@ -19,7 +16,11 @@ def _wants(args: tuple[Any, ...]) -> bool:
     return len(args) < 2 or str(args[1]).startswith(_PREFIX)
 
 
-def _record(watch: Watch, call: HookedCall) -> None:
+def _time_graph(watch: Watch, call: HookedCall) -> None:
+    """Wraps each compiled graph in a timer, under the global name by which Dynamo's code calls it.
+
+    Only the entry in those globals is replaced, after every cache has seen the original.
+    """
     name = call["name"]
     if watch.timing is None or not name.startswith(_PREFIX):
         return
@@ -36,12 +37,28 @@ def _record(watch: Watch, call: HookedCall) -> None:
     watch.timing.time_graph(output_graph.global_scope, name, totals)
 
 
-HOOK = Hook(
-    id="timed-graphs",
-    module="torch._dynamo.output_graph",
-    target="OutputGraph.install_global_unsafe",
-    loses="time inside compiled graphs",
-    after=_record,
-    wants=_wants,
-    only_with="time",
+def _time_region(watch: Watch, call: HookedCall) -> None:
+    """Each `torch.compile` as it is made, so that entering and leaving its code is timed."""
+    if watch.timing is not None:
+        watch.timing.time_region(call["self"])
+
+
+HOOKS = (
+    Hook(
+        id="timed-graphs",
+        module="torch._dynamo.output_graph",
+        target="OutputGraph.install_global_unsafe",
+        loses="time inside compiled graphs",
+        after=_time_graph,
+        wants=_wants,
+        only_with="time",
+    ),
+    Hook(
+        id="timed-regions",
+        module="torch._dynamo.eval_frame",
+        target="_TorchDynamoContext.__init__",
+        loses="time in compiled regions",
+        after=_time_region,
+        only_with="time",
+    ),
 )

@@ -1,4 +1,5 @@
-"""Inductor's IR before fusion, on request only: rendering it costs about a tenth of the compile."""
+"""Inductor's IR before and after fusion, on request only: rendering it costs about a tenth of the
+compile."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from compilescope.torchapi.compilation.current import current_compile_id
 from compilescope.torchapi.hook import Hook, HookedCall, Observer, Watch
 
 
-def recorder(stage: GraphStage) -> Observer:
+def _recorder(stage: GraphStage) -> Observer:
     """An observer that writes the scheduler's nodes as a graph of this stage."""
 
     def record(watch: Watch, call: HookedCall) -> None:
@@ -21,12 +22,23 @@ def recorder(stage: GraphStage) -> Observer:
     return record
 
 
-HOOK = Hook(
-    id="ir-before-fusion",
-    module="torch._inductor.debug",
-    target="log_ir_pre_fusion",
-    loses="Inductor's IR before fusion",
-    before=recorder("ir_pre_fusion"),
-    everywhere=True,
-    only_with="ir",
+HOOKS = (
+    Hook(
+        id="ir-before-fusion",
+        module="torch._inductor.debug",
+        target="log_ir_pre_fusion",
+        loses="Inductor's IR before fusion",
+        before=_recorder("ir_pre_fusion"),
+        everywhere=True,
+        only_with="ir",
+    ),
+    Hook(
+        id="ir-after-fusion",
+        module="torch._inductor.debug",
+        target="log_ir_post_fusion",
+        loses="Inductor's IR after fusion",
+        before=_recorder("ir_post_fusion"),
+        everywhere=True,
+        only_with="ir",
+    ),
 )

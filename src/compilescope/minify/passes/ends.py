@@ -1,4 +1,4 @@
-"""Drops the end of the graph: by halves, down to the first operations that still fail."""
+"""Shortens the graph from its end and from its beginning: most of a graph goes here."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from compilescope.minify.graph.candidate import (
     leaves,
     outputs_of,
     with_outputs,
+    without_ops,
 )
 from compilescope.model.written_graph import WrittenGraph
 
 
-def _propose(present: GraphCandidate) -> Generator[GraphCandidate, bool, None]:
+def _drop_end(present: GraphCandidate) -> Generator[GraphCandidate, bool, None]:
+    """Drops the end of the graph: by halves, down to the first operations that still fail."""
     graph = present.graph
     bad, good = 0, len(graph.ops)
     while good - bad > 1:
@@ -38,4 +40,23 @@ def _first(graph: WrittenGraph, count: int) -> WrittenGraph:
     return cleaned(with_outputs(shorter, ends))
 
 
-PASS = Pass("suffix", 10, _propose)
+def _drop_beginning(present: GraphCandidate) -> Generator[GraphCandidate, bool, None]:
+    """Drops the beginning of the graph: its results become inputs, with the numbers they had."""
+    graph = present.graph
+    good, bad = 0, len(graph.ops)
+    # Where the end was cut first, the culprit is the last operation as a rule.
+    cut = bad - 1
+    while good < cut:
+        shorter = without_ops(graph, [op.name for op in graph.ops[:cut]])
+        taken = shorter is not None and (yield GraphCandidate(shorter))
+        if taken:
+            good = cut
+        else:
+            bad = cut
+        cut = (good + bad) // 2
+
+
+PASSES = (
+    Pass("suffix", 10, _drop_end),
+    Pass("prefix", 20, _drop_beginning),
+)

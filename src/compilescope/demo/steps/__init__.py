@@ -1,1 +1,0 @@
-"""One step of the tour a file. Each carries a STEP."""
