@@ -98,6 +98,38 @@ def test_tables_do_not_contradict_each_other() -> None:
     assert operators.out_of_place("__add__") is None
 
 
+def test_what_other_branches_read_is_not_needed_after_one() -> None:
+    module = _module(
+        """
+        def f(x, flag):
+            if flag:
+                if x.any():
+                    height, width, depth, kept = x.shape
+                width = 2
+                found = width
+            else:
+                height = len(x)
+                found = height + kept
+            depth = depth + 1
+            return found, (lambda: inner)
+        """
+    )
+    function = _function(module)
+    branch = next(
+        each
+        for each in module.walk()
+        if isinstance(each, cst.If) and "any" in module.code(each.test)
+    )
+
+    def needed(name: str) -> bool:
+        return liveness.is_needed_after(module, function, branch, name)
+
+    assert not any(map(needed, ("height", "width", "kept")))
+    assert needed("depth")
+    assert needed("inner"), "by a function that may be called any time"
+    assert liveness.is_read_later(module, function, branch, "height")
+
+
 def test_reads_after_a_branch_and_around_a_loop() -> None:
     module = _module(
         """
@@ -217,3 +249,22 @@ def test_returns_that_cannot_be_joined(text: str, because: str) -> None:
     module = _module(f"def f(x):\n    {text}\n")
     with pytest.raises(Refused, match=because):
         read_returning(module, _branch(module))
+
+
+@pytest.mark.parametrize(
+    ("written", "is_known"),
+    [
+        ("@dataclass\nclass Record:\n    x: int = 0", True),
+        ("@dataclass(frozen=True)\nclass Record:\n    x: list = field(default_factory=list)", True),
+        ("class Record(NamedTuple):\n    x: int", True),
+        ("@dataclass\nclass Record:\n    x: int\n    def __post_init__(self): log(self)", False),
+        ("@dataclass\nclass Record:\n    x: int = field(default_factory=count)", False),
+        ("@dataclass\nclass Record(Base):\n    x: int", False),
+        ("class Record:\n    x: int", False),
+    ],
+)
+def test_a_record_of_the_file_only_keeps_what_it_is_given(written: str, is_known: bool) -> None:
+    imports = "from dataclasses import dataclass, field\nfrom typing import NamedTuple\n"
+    module = SourceModule("/p.py", f"{imports}{written}\n\n\nvalue = Record(x=y)\n")
+    found = {each.concern for each in remarks(module, module.tree.body[-1])}
+    assert found == (set() if is_known else {"unknown"})

@@ -5,6 +5,7 @@ That `good` also computes the same is shown by real searches in tests/repair/tes
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,14 @@ EXAMPLES = [(fix, example) for fix in all_fixes() for example in fix.examples]
 FEW_BY_DEFAULT = [
     pytest.param(*each, marks=() if at % 3 == 0 else pytest.mark.slow)
     for at, each in enumerate(EXAMPLES)
+]
+BY_DEFAULT = ("grad-mode-called", "module-unscripted", "where-for-buffer", "cond-for-if")
+"""They look at what `self` holds, each in another way."""
+OF_METHODS = [
+    pytest.param(*each, marks=() if each[0].id in BY_DEFAULT else pytest.mark.slow)
+    for each in EXAMPLES
+    # That a module's number changed is told by the guard's text alone, where it says `self.`.
+    if re.search(r"\bself\.", each[1].bad) and each[0].id != "unspecialised-ints"
 ]
 LEAVES_SOME = {"raised-limit": "the calls that were left to eager mode are compiled too"}
 """Fixes after which an example still has as many findings of theirs, and why."""
@@ -82,6 +91,22 @@ def test_twice_is_once(
     for subject in left:
         with pytest.raises(Refused):
             fix.propose(subject)
+
+
+@pytest.mark.parametrize(("fix", "example"), OF_METHODS, ids=_name)
+def test_a_method_may_call_its_object_as_it_likes(
+    fix: Fix, example: Example, tmp_path: Path
+) -> None:
+    if not expected(example_name(fix, example)):
+        pytest.skip("this torch does not show it")
+    found = meant(fix, subjects(tmp_path, _renamed(example.bad)))
+    assert found is not None
+    (text,) = fix.propose(found).files.values()
+    assert text == _renamed(example.good)
+
+
+def _renamed(text: str) -> str:
+    return re.sub(r"\bself(?=\b|_)", "this", text)
 
 
 @pytest.mark.parametrize(("fix", "example"), FIRST_REFUSALS, ids=_name)

@@ -21,7 +21,6 @@ pytestmark = [pytest.mark.torch]
 PROGRAMS = Path(__file__).parent.parent / "fixes" / "programs"
 QUICK = {
     "trap_one_call_trains",
-    "trap_random_choice",
     "finite_check_raises",
     "trap_branch_aliases_argument",
     "trap_class_state",

@@ -12,6 +12,7 @@ import msgspec
 
 import compilescope.fixes.breaks as breaks
 import compilescope.fixes.recompiles as recompiles
+from compilescope.findings.breaks import BreakFinding
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.index import INDEX, Indexed
 from compilescope.fixes.patch import Patch
@@ -37,7 +38,22 @@ def fixes_answering(keys: Set[str]) -> list[Fix]:
 
 
 def fixes_for(subject: Subject) -> list[Fix]:
-    return list(each_fix_for(subject))
+    """Also where nobody names the cause, as some torch versions break without an id: those that
+    see in the source what they change. They are to be verified, not only proposed."""
+    named = list(each_fix_for(subject))
+    finding = subject.finding
+    if named or not isinstance(finding, BreakFinding) or finding.gb_id or finding.rule:
+        return named
+    every = fixes_answering(_KEYS_OF_BREAKS)
+    return [fix for fix in every if not isinstance(_answer(fix, subject), Refused)]
+
+
+_KEYS_OF_BREAKS = frozenset(
+    key
+    for entry in INDEX.values()
+    if entry.module.startswith("breaks.") and entry.kind == "source"
+    for key in entry.rules
+)
 
 
 def each_fix_for(subject: Subject) -> Iterator[Fix]:
@@ -123,13 +139,17 @@ def proposals_for(subject: Subject, *, most: int) -> Proposals:
 
 def _answers(subject: Subject) -> Iterator[tuple[Fix, Patch | Refused]]:
     for fix in each_fix_for(subject):
-        try:
-            yield fix, fix.propose(subject)
-        except Refused as refusal:
-            yield fix, refusal
-        except Exception:  # A fix is a plugin: a fault in one must not take a report down.
-            import logging
+        yield fix, _answer(fix, subject)
 
-            told = logging.getLogger(__name__)
-            told.debug("fix %s failed on %s", fix.id, subject.finding.title, exc_info=True)
-            yield fix, NotMeant(f"the fix {fix.id} failed here")
+
+def _answer(fix: Fix, subject: Subject) -> Patch | Refused:
+    try:
+        return fix.propose(subject)
+    except Refused as refusal:
+        return refusal
+    except Exception:  # A fix is a plugin: a fault in one must not take a report down.
+        import logging
+
+        told = logging.getLogger(__name__)
+        told.debug("fix %s failed on %s", fix.id, subject.finding.title, exc_info=True)
+        return NotMeant(f"the fix {fix.id} failed here")

@@ -50,7 +50,8 @@ class Fix(msgspec.Struct, frozen=True, dict=True):
     """Each of its patches changes something that one can observe, which its `states` says."""
     """Raises `Refused` with the reason where it does not fit."""
     only_run_tells: bool = False
-    """It switches off something that the program may need: without a run it is no advice."""
+    """It switches off something that the program may need, or only lessens what is lost: without a
+    run it is no advice."""
 
     @functools.cached_property
     def examples(self) -> tuple[Example, ...]:

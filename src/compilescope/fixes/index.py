@@ -36,7 +36,7 @@ INDEX: dict[str, Indexed] = {
         "breaks.bar_while_eager", 57, "source", ("GB0007", "GB0008", "logging-call")
     ),
     "cached-property-ahead": Indexed(
-        "breaks.cached_property_ahead", 105, "caller", ("context-manager",)
+        "breaks.cached_property_ahead", 105, "caller", ("context-manager", "recompile/key-change")
     ),
     "config-field": Indexed(
         "breaks.caller_config_field",
@@ -466,6 +466,7 @@ INDEX: dict[str, Indexed] = {
             "recompile/requires-grad-change",
         ),
     ),
+    "join-outside": Indexed("recompiles.join_outside", 84, "source", ("recompile/length-change",)),
     "raised-limit": Indexed("recompiles.compile_options", 230, "scaffold", ("recompile",)),
     "unspecialised-ints": Indexed(
         "recompiles.compile_options",
@@ -486,7 +487,10 @@ INDEX: dict[str, Indexed] = {
         "recompiles.default_outside", 80, "source", ("recompile/none-or-value",)
     ),
     "dynamic-parameters": Indexed(
-        "recompiles.dynamic_parameters", 150, "config", ("recompile/parameter-size",)
+        "recompiles.dynamic_parameters",
+        150,
+        "config",
+        ("recompile/parameter-size", "recompile/size-change"),
     ),
     "first-call-eager": Indexed(
         "recompiles.first_call_eager",
@@ -566,6 +570,35 @@ INDEX: dict[str, Indexed] = {
         126,
         "source",
         ("GB0036", "GB0124", "GB6622", "dynamic-shape", "scalar-extraction"),
+    ),
+    "flag-when-empty": Indexed(
+        "breaks.flag_when_empty",
+        121,
+        "source",
+        (
+            "GB0033",
+            "GB0124",
+            "category/data-dependent-branch",
+            "dynamic-shape",
+            "scalar-extraction",
+            "tensor-if",
+            "tensor-truth",
+        ),
+    ),
+    "one-more-row": Indexed(
+        "breaks.one_more_row",
+        123,
+        "source",
+        (
+            "GB0033",
+            "GB0036",
+            "GB0124",
+            "category/data-dependent-branch",
+            "dynamic-shape",
+            "scalar-extraction",
+            "tensor-if",
+            "tensor-truth",
+        ),
     ),
     "run-when-empty": Indexed(
         "breaks.run_when_empty",

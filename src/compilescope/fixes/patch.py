@@ -4,20 +4,23 @@ put together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Literal
 
 import msgspec
 
-Allowance = Literal[
-    "drops-output",
-    "moves-output",
-    "exception-type",
-    "fewer-errors",
-    "other-random-numbers",
-    "rebuilt-attributes",
-]
+Allowance = (
+    Literal[
+        "drops-output",
+        "moves-output",
+        "exception-type",
+        "fewer-errors",
+        "other-random-numbers",
+        "rebuilt-attributes",
+    ]
+    | str
+)
 """A difference that a patch states, so that the verifier does not hold it against it.
 
 `drops-output`: lines on stdout, stderr or in logs are missing. `moves-output`: they come in another
@@ -25,8 +28,21 @@ order. `exception-type`: where the original raises, the patched one raises too, 
 class. `fewer-errors`: it may return where the original raises. `other-random-numbers`: values drawn
 at random differ, their distribution does not. `rebuilt-attributes`: an attribute gets a tensor of
 its own where it shared another's, and a call may make attributes that the original makes in another
-call.
+call. `reads:loss`, and the like for each field that the program reads of what a compiled call
+returns: other fields may be missing, and what only they need is not computed.
 """
+_READS = "reads:"
+
+
+def reading(fields: Collection[str]) -> frozenset[Allowance]:
+    """The program reads these fields of a result alone."""
+    return frozenset(_READS + field for field in fields)
+
+
+def fields_read(allows: Collection[Allowance]) -> frozenset[str] | None:
+    """The fields of results that are read; None where all of them count."""
+    found = {each.removeprefix(_READS) for each in allows if each.startswith(_READS)}
+    return frozenset(found) if found else None
 
 
 class Patch(msgspec.Struct, frozen=True):

@@ -1,5 +1,4 @@
-# ideal: none
-# The number of classes is proposed; whether a batch without the last one may raise, a person knows.
+# ideal: one-hot-classes
 """An embedding written as a product with one-hot rows."""
 
 import torch

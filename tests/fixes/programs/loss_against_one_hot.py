@@ -1,5 +1,4 @@
-# ideal: none
-# The number of classes is proposed; whether a batch without the last one may raise, a person knows.
+# ideal: one-hot-classes
 """A loss of each class by itself, whose targets must be as wide as the logits."""
 
 import torch

@@ -270,6 +270,48 @@ def f(x, weight):
         ("whole:any", "vector:any"),
     ),
     Case(
+        "flag-when-empty",
+        _program("""
+def layer(x, picked, any_picked):
+    x = x + 0
+    if any_picked:
+        idx = picked.nonzero(as_tuple=True)
+        x[idx] = x[idx] * 2
+    return x
+
+
+def f(x, y):
+    picked = y > 1
+    any_picked = picked.sum().item() > 0
+    x = layer(x, picked, any_picked)
+    return layer(x, picked, any_picked)
+"""),
+        ("vector:any", "vector:any"),
+        run=f"{_COMPILED}; g(*given); g(given[0], given[1] * 0 + 2)",
+    ),
+    Case(
+        "one-more-row",
+        _program("""
+class Net(torch.nn.Module):
+    def forward(self, x, y):
+        out = x + 0
+        idx = torch.where(y > 1)[0]
+        if len(idx) > 0:
+            part = x[idx].clamp(min=0)
+            out[idx] = part * 2 - x[idx]
+        return out
+
+
+net = Net().eval()
+
+
+def f(x, y):
+    return net(x, y)
+"""),
+        ("whole:float", "whole:any"),
+        run=f"{_COMPILED}; g(*given); g(given[0], given[1] * 0 + 2)",
+    ),
+    Case(
         "function-operator",
         _program("""
 def filled(x, y):
@@ -687,6 +729,44 @@ def logged(x):
 """),
         call="logged",
         run=_THREE_TIMES,
+    ),
+    Case(
+        "join-outside",
+        _program("""
+def f(x, past):
+    y = x * 2
+    return y + torch.stack(past).sum(0) * len(past)
+
+
+def mixed(x):
+    return f(x, [x, x + 1])
+"""),
+        ("whole:any",),
+        call="mixed",
+        run="""g = torch.compile(f, backend="eager")
+    for n in range(1, 4):
+        g(given[0], [given[0] + k for k in range(n)])""",
+    ),
+    Case(
+        "append-outside",
+        _program("""
+seen = {}
+
+
+def f(x, name):
+    y = x * 2
+    seen[name] = y.sum()
+    return y + x
+
+
+def noted(x):
+    seen.clear()
+    return f(x, "a"), dict(seen)
+"""),
+        call="noted",
+        run="""g = torch.compile(f, backend="eager")
+    for name in ("a", "b", "c"):
+        g(given[0], name)""",
     ),
 )
 

@@ -77,6 +77,65 @@ def test_lines_of_the_users_files_only(tmp_path: Path) -> None:
     assert not any("site-packages" in name for name in coverage.lines)
 
 
+def test_jumps_over_much_code_are_seen(tmp_path: Path) -> None:
+    """Their instructions need a prefix for the distance."""
+    from compilescope.repair.trials.child.branches import Coverage
+
+    many = "".join(f"        x = x * {n} + len(str(x))\n" for n in range(60))
+    source = f"def f(x, flag):\n    if flag > 0:\n{many}    else:\n{many}    return x\n"
+    file = str(tmp_path / "long.py")
+    scope: dict[str, Any] = {}
+    exec(compile(source, file, "exec"), scope)
+    coverage = Coverage([file])
+    for flag in (1, 0):
+        with coverage:
+            scope["f"](0, flag)
+        (branch,) = (each for _, each in coverage.branches())
+        assert branch.sides == ({True} if flag else {True, False})
+
+
+_FLAGGED = """
+def f(x, mask, shown):
+    flag = {0}
+    if flag:
+        x = x + 1
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    "read", ["mask.any().item()", "bool(mask.any())", "mask.sum().item() > 0", "len(mask) > 0"]
+)
+@pytest.mark.parametrize("settled", ["True", "not shown or {0}", "{0} or shown"])
+def test_a_flag_that_is_set_always_was_true_and_false(
+    tmp_path: Path, read: str, settled: str
+) -> None:
+    from types import SimpleNamespace
+
+    import torch
+
+    from compilescope.repair.trials.child.branches import Coverage
+    from compilescope.repair.trials.child.prober import _described
+    from compilescope.repair.trials.value_checks import check_branches
+    from compilescope.repair.trials.version import Version, changes_between
+
+    old, new = _FLAGGED.format(read), _FLAGGED.format(settled.format(read))
+    file = str(tmp_path / "flagged.py")
+    scope: dict[str, Any] = {}
+    exec(compile(old, file, "exec"), scope)
+    changes = changes_between(Version({file: old}), Version({file: new}))
+    coverage = Coverage([file])
+    for mask in (torch.ones(2, dtype=torch.bool), torch.zeros(0, dtype=torch.bool)):
+        with coverage:
+            scope["f"](1, mask, False)
+        record = {"coverage": _described(coverage)}
+        before: Any = SimpleNamespace(probed=SimpleNamespace(record=record))
+        (check,), _ = check_branches(before, changes)
+        unknown = len(mask) and not settled.endswith("or shown")
+        assert check.verdict == ("unknown" if unknown else "pass"), check.words
+        assert ("was never false" in check.words) == bool(unknown)
+
+
 @pytest.mark.parametrize(
     ("test", "asked", "verdict"),
     [

@@ -116,6 +116,20 @@ def test_weights_move_alike_by_their_names_and_come_back() -> None:
     assert not model.training
 
 
+def test_a_compiled_module_turns_its_mode_once() -> None:
+    import torch
+
+    from compilescope.diff.runs.model_state import State
+    from compilescope.repair.trials.child.replay import move, state_recipes
+
+    model = torch.nn.Sequential(torch.nn.BatchNorm1d(2)).eval()
+    state = State(torch.compile(model, backend="eager"))
+    move(state, state_recipes(state)[-1], [])
+    assert [each.training for each in model.modules()] == [True, True]
+    state.restore()
+    assert not any(each.training for each in model.modules())
+
+
 @pytest.fixture
 def module(tmp_path: Path) -> Iterator[ModuleType]:
     made = ModuleType("a_user_module")

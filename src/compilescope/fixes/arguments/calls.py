@@ -15,6 +15,7 @@ from compilescope.fixes.compilation.run_index import index_of
 from compilescope.fixes.subject import Subject
 from compilescope.model.stack import Frame
 from compilescope.source.refusals import Refused
+from compilescope.source.syntax.bindings import definitions_of, parameters_of, receiver_of
 from compilescope.source.syntax.edit import Edit
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst, kinds
@@ -196,18 +197,37 @@ def _check_block(module: SourceModule, statement: cst.BaseStatement) -> None:
 
 def calls_of(subject: Subject, function: cst.FunctionDef) -> Iterator[cst.Call]:
     """`f(...)`, `compiled(...)` after `compiled = torch.compile(f)`, `torch.compile(f)(...)`; of a
-    `forward`, calls of what was made of its class."""
+    `forward`, calls of what was made of its class; `model(...)` in a function of the file that
+    gets the compiled one as its `model`."""
     module = subject.module
     made = module.class_of(function)
     names = _names_of(module, function, made)
-    for node in module.walk():
-        if not isinstance(node, cst.Call):
-            continue
+    handed = _handed_on(module, names | ({made.name.value} if made is not None else set()))
+    for node in _calls(module):
         func = node.func
-        by_name = isinstance(func, cst.Name) and func.value in names
+        by_name = isinstance(func, cst.Name) and (
+            func.value in names or (module.function_of(node), func.value) in handed
+        )
         at_once = isinstance(func, cst.Call) and _makes(module, func, names)
         if by_name or at_once or (made is not None and _is_method(func, function.name.value)):
             yield node
+
+
+def _handed_on(module: SourceModule, names: set[str]) -> set[tuple[cst.FunctionDef | None, str]]:
+    """Parameters of functions of the file that every call gives one of these for, or its compiled
+    form."""
+    given: dict[tuple[cst.FunctionDef | None, str], list[bool]] = {}
+    for call in _calls(module):
+        defined = definitions_of(module, call.func) if isinstance(call.func, cst.Name) else []
+        for called in defined:
+            if not isinstance(called, cst.FunctionDef):
+                continue
+            for name in parameters_of(called):
+                value = argument_for(module, called, call, name)
+                ours = value is not None and _is_one_of(value, names)
+                ours |= isinstance(value, cst.Call) and _makes(module, value, names)
+                given.setdefault((called, name), []).append(ours)
+    return {place for place, found in given.items() if all(found)}
 
 
 def _is_method(func: cst.BaseExpression, name: str) -> bool:
@@ -258,17 +278,19 @@ def _is_one_of(node: cst.BaseExpression, names: set[str]) -> bool:
     return isinstance(node, cst.Name) and node.value in names
 
 
-def place_of(function: cst.FunctionDef, name: str) -> int | None:
+def place_of(module: SourceModule, function: cst.FunctionDef, name: str) -> int | None:
     """The position of a parameter in a call; None where it can only be a keyword."""
     positional = [
         each.name.value for each in (*function.params.posonly_params, *function.params.params)
     ]
-    if positional and positional[0] == "self":
+    if receiver_of(module, function):
         positional = positional[1:]
     return positional.index(name) if name in positional else None
 
 
-def argument_for(function: cst.FunctionDef, call: cst.Call, name: str) -> cst.BaseExpression | None:
+def argument_for(
+    module: SourceModule, function: cst.FunctionDef, call: cst.Call, name: str
+) -> cst.BaseExpression | None:
     """What a call hands in for a parameter; None where that cannot be told."""
     for arg in call.args:
         if arg.star:
@@ -276,5 +298,5 @@ def argument_for(function: cst.FunctionDef, call: cst.Call, name: str) -> cst.Ba
         if arg.keyword is not None and arg.keyword.value == name:
             return arg.value
     plain = [arg.value for arg in call.args if arg.keyword is None]
-    place = place_of(function, name)
+    place = place_of(module, function, name)
     return plain[place] if place is not None and place < len(plain) else None

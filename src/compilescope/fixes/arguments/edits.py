@@ -17,6 +17,7 @@ from compilescope.fixes.compilation.regions import is_compiled
 from compilescope.fixes.subject import Subject
 from compilescope.patterns import late
 from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.bindings import receiver_of
 from compilescope.source.syntax.edit import Edit
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst
@@ -188,7 +189,7 @@ def _place_of(subject: Subject, name: str) -> int | None:
             each.name.value for each in (*function.params.posonly_params, *function.params.params)
         ]
         keywords = [each.name.value for each in function.params.kwonly_params]
-        if module.class_of(function) is not None and not _is_static(module, function):
+        if receiver_of(module, function):
             names = names[1:]
         if name in names:
             return names.index(name)
@@ -201,12 +202,6 @@ def _place_of(subject: Subject, name: str) -> int | None:
         if any(each.name.value == name for each in function.params.kwonly_params):
             return None
     raise NotMeant(f"`{name}` is not a parameter of {frame.function}")
-
-
-def _is_static(module: SourceModule, function: cst.FunctionDef) -> bool:
-    return any(
-        module.meaning(each.decorator) & {"builtins.staticmethod"} for each in function.decorators
-    )
 
 
 def function_at(module: SourceModule, line: int, name: str) -> cst.FunctionDef | cst.Lambda | None:

@@ -55,6 +55,19 @@ def size_of(subject: Subject) -> tuple[str, int]:
     return tensor, dimension
 
 
+def counted(subject: Subject) -> str:
+    """The list or dict whose length it is, as the code names it: `past` of `len(past)`, `seen.kept`
+    of `len(G['seen'].kept) != 1`. Raises `Refused` where the guard is about something else."""
+    text = cause_of(subject).subject.partition(" != ")[0]
+    if not text.startswith("len(") or not text.endswith(")"):
+        raise NotMeant(f"`{text}` is not a length")
+    held = text.removeprefix("len(").removesuffix(")")
+    if held.startswith("G['"):
+        name, _, rest = held.removeprefix("G['").partition("']")
+        return name + rest
+    return held
+
+
 def sizes_with(subject: Subject, dim: int) -> list[str]:
     """The tensor whose size it is, and the others whose size in the same dimension changed with
     it: marked alone, one would be a constant again where the code needs both to be equal."""

@@ -159,9 +159,9 @@ def asked_by_name(
         made: list[Patch] = []
         # The last test first: what stands above it keeps its lines, by which facts are kept.
         for line, column in sorted(number.tests, reverse=True):
-            made.append(propose(_moved(subject, line, column)))
+            made.append(propose(moved(subject, line, column)))
             files = {**subject.program.files, **made[-1].files}
-            subject = _of_files(subject, files, subject.program.facts)
+            subject = with_files(subject, files, subject.program.facts)
         states = dict.fromkeys(patch.states for patch in reversed(made) if patch.states)
         allows = frozenset().union(*(patch.allows for patch in made))
         return msgspec.structs.replace(made[-1], states=" ".join(states), allows=allows)
@@ -277,35 +277,38 @@ def _held_as_tensor(subject: Subject, number: _NamedNumber) -> Subject:
     text = files[module.path]
     if text.count("\n") != module.text.count("\n"):
         raise Refused(f"`{number.name}` is read on several lines")
-    facts = _with_tensor(subject, number)
-    return _of_files(subject, {**subject.program.files, **files}, facts)
-
-
-def _with_tensor(subject: Subject, number: _NamedNumber) -> ValueFacts:
-    """What was seen, but for the name, which holds a tensor of no dimensions."""
-    facts = subject.program.facts
     kind = kind_of(subject, number.tensor)
+    facts = facts_of_tensors(subject, {number.name: kind.dtype or ""})
+    return with_files(subject, {**subject.program.files, **files}, facts)
 
-    def tensors(seen: tuple[ValueFact, ...]) -> tuple[ValueFact, ...]:
-        dtypes = {kind.dtype or _DTYPES.get(fact.type, "") for fact in seen}
+
+def facts_of_tensors(subject: Subject, held: dict[str, str]) -> ValueFacts:
+    """What was seen, but for these names, which hold tensors of no dimensions; by name, their
+    dtype, or nothing where that follows from the type of the number."""
+    facts = subject.program.facts
+
+    def tensors(name: str, seen: tuple[ValueFact, ...]) -> tuple[ValueFact, ...]:
+        dtypes = {held[name] or _DTYPES.get(fact.type, "") for fact in seen}
         return tuple(
             ValueFact("tensor", "torch.Tensor", dtype=dtype, shape=()) for dtype in sorted(dtypes)
         )
 
     lines = {
-        line: {name: tensors(seen) if name == number.name else seen for name, seen in names.items()}
+        line: {name: tensors(name, seen) if name in held else seen for name, seen in names.items()}
         for line, names in facts.seen.get(subject.file, {}).items()
     }
     seen = {**facts.seen, subject.file: lines} if lines else facts.seen
     return msgspec.structs.replace(facts, seen=seen)
 
 
-def _of_files(subject: Subject, files: dict[str, str], facts: ValueFacts) -> Subject:
+def with_files(subject: Subject, files: dict[str, str], facts: ValueFacts) -> Subject:
+    """The same finding in another text of the program."""
     program = replace(subject.program, files=files, facts=facts, _modules={}, _own=[])
     return replace(subject, program=program)
 
 
-def _moved(subject: Subject, line: int, column: int | None) -> Subject:
+def moved(subject: Subject, line: int, column: int | None = None) -> Subject:
+    """The same finding at another place of its file."""
     finding = msgspec.structs.replace(
         subject.finding, line=line, column=column, end_column=None, end_line=None
     )

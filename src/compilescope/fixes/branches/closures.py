@@ -29,6 +29,7 @@ from compilescope.source.flow.aliasing import (
 )
 from compilescope.source.flow.purity import first, short
 from compilescope.source.refusals import NeedsRun, NotMeant, Refused
+from compilescope.source.syntax.bindings import is_receiver
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst, kinds
 
@@ -93,9 +94,7 @@ def _called(module: SourceModule, nodes: Sequence[cst.CSTNode]) -> set[str]:
         module.code(each)
         for node in nodes
         for each in module.walk(node)
-        if isinstance(each, cst.Attribute)
-        and isinstance(each.value, cst.Name)
-        and each.value.value == "self"
+        if isinstance(each, cst.Attribute) and is_receiver(module, each.value)
     }
 
 

@@ -49,12 +49,13 @@ class Effect:
     operand: cst.BaseExpression | None = None
     """The value's own expression, where it is one of the file's."""
     loop: str = ""
-    """The head of the loop that makes it so of each item of a list."""
+    """The head of the loop that makes it so of each item of a list, and of the `if` in it."""
 
     def line(self) -> str:
         """One statement; on several lines where it grows long."""
         once = self._once()
-        return f"{self.loop}\n{textwrap.indent(once, '    ')}" if self.loop else once
+        depth = len(self.loop.splitlines())
+        return f"{self.loop}\n{textwrap.indent(once, '    ' * depth)}" if self.loop else once
 
     def _once(self) -> str:
         copies = self.kind == "copy"
@@ -258,10 +259,31 @@ def _chain(
 def _check_not_reread(subject: Subject, base: cst.BaseExpression, call: cst.Call) -> None:
     """In `x.mul_(2).add_(x.mean())` the mean is that of the changed tensor."""
     module = subject.module
+    changed = _places(module, base)
     for arg in call.args:
-        if module.names_in(base) & module.names_in(arg.value):
+        if any(_overlap(a, b) for a in changed for b in _places(module, arg.value)):
             shown = short(module, arg.value)
             raise Refused(f"`{shown}` reads what the same statement has changed in place")
+
+
+def _places(module: SourceModule, node: cst.CSTNode) -> set[str]:
+    """`x`, and `self.mean` for `self` where the attribute alone is read: what a method that is
+    called may read is not seen."""
+    found = set()
+    for each in module.walk(node):
+        if not isinstance(each, cst.Name) or each.value not in module.names_in(each):
+            continue
+        above = module.parent(each)
+        call = module.parent(above) if isinstance(above, cst.Attribute) else None
+        if isinstance(above, cst.Attribute) and not isinstance(call, cst.Call):
+            found.add(f"{each.value}.{above.attr.value}")
+        else:
+            found.add(each.value)
+    return found
+
+
+def _overlap(a: str, b: str) -> bool:
+    return a == b or a.startswith(f"{b}.") or b.startswith(f"{a}.")
 
 
 _HELD = ("builtins.list", "builtins.tuple")
@@ -274,20 +296,53 @@ def looped_effect(
     """The change of one item, which the loop makes of each. The loop itself runs whichever way the
     branch goes: it may do nothing else, and nobody may see that it ran."""
     module = subject.module
-    parts = list(parts_of(loop.body))
+    item = loop.target.value if isinstance(loop.target, cst.Name) else ""
+    held = _held(module, loop.iter)
+    body = list(parts_of(loop.body))
     head = short(module, loop).split("\n")[0]
+    guarded = body[0] if len(body) == 1 and _has_gradient(module, body[0], item) else None
+    parts = list(parts_of(guarded.body)) if isinstance(guarded, cst.If) else body
     found = read(parts[0]) if len(parts) == 1 and loop.orelse is None else []
-    names = [each.value for each in (loop.target, loop.iter) if isinstance(each, cst.Name)]
-    if len(found) != 1 or len(names) != 2 or loop.asynchronous is not None:
+    if len(found) != 1 or not item or not held or loop.asynchronous is not None:
         raise Refused(f"a branch does more than assign: `{head}`")
-    (item, held), effect = names, found[0]
+    effect = found[0]
     if effect.kind != "copy" or effect.target not in (item, f"{item}.grad", f"{item}.data"):
         raise Refused(f"the loop in a branch does more than change each `{item}` in place")
     if liveness.is_read_later(module, subject.function, whole, item):
         raise Refused(f"`{item}` is read later and shows whether the loop ran")
     _check_one_change(subject, parts[0])
-    _check_seen(subject, loop, held, effect)
-    return replace(effect, loop=f"for {item} in {held}:")
+    _check_seen(subject, loop, parts[0], effect)
+    lines = [f"for {item} in {held}:"]
+    if isinstance(guarded, cst.If):
+        lines.append(f"    if {module.code(guarded.test)}:")
+    return replace(effect, loop="\n".join(lines))
+
+
+_OF_A_MODULE = ("parameters", "buffers")
+
+
+def _held(module: SourceModule, iterated: cst.BaseExpression) -> str:
+    """The code of a list that has a name, or of what a module holds; empty of another thing."""
+    if isinstance(iterated, cst.Name):
+        return iterated.value
+    method = iterated.func if isinstance(iterated, cst.Call) and not iterated.args else None
+    if isinstance(method, cst.Attribute) and method.attr.value in _OF_A_MODULE:
+        return module.code(iterated) if _is_named(method.value) else ""
+    return ""
+
+
+def _is_named(node: cst.BaseExpression) -> bool:
+    """`model`, `self.model`: a name, or an attribute of one."""
+    while isinstance(node, cst.Attribute):
+        node = node.value
+    return isinstance(node, cst.Name)
+
+
+def _has_gradient(module: SourceModule, part: cst.CSTNode, item: str) -> bool:
+    """`if p.grad is not None:`, with nothing for the others."""
+    if not isinstance(part, cst.If) or part.orelse is not None:
+        return False
+    return module.code(part.test) == f"{item}.grad is not None"
 
 
 def _check_one_change(subject: Subject, part: cst.CSTNode) -> None:
@@ -302,17 +357,19 @@ def _check_one_change(subject: Subject, part: cst.CSTNode) -> None:
         call = inner
 
 
-def _check_seen(subject: Subject, loop: cst.For, held: str, effect: Effect) -> None:
+def _check_seen(subject: Subject, loop: cst.For, change: cst.CSTNode, effect: Effect) -> None:
     """In place, a change is made in the tensor's own dtype or raises; `copy_` converts."""
     module = subject.module
+    held = _held(module, loop.iter)
     if not subject.program.facts.seen:
         raise NeedsRun(f"the source does not show what `{held}` holds")
-    lists = subject.facts(held, module.line(loop))
-    items = subject.facts(effect.target, module.line(loop.body.body[0]))
-    if not lists or not items:
+    items = subject.facts(effect.target, module.line(change))
+    if not items:
         raise Refused(f"what `{held}` holds was never seen to be changed")
-    if any(fact.type not in _HELD for fact in lists):
-        raise Refused(f"`{held}` is not known to be a list")
+    if isinstance(loop.iter, cst.Name):
+        lists = subject.facts(held, module.line(loop))
+        if not lists or any(fact.type not in _HELD for fact in lists):
+            raise Refused(f"`{held}` is not known to be a list")
     if any(fact.kind not in ("tensor", "parameter") for fact in items):
         raise Refused(f"`{effect.target}` is not always a tensor")
     if any(not (fact.dtype or "").startswith(_FLOATS) for fact in items):

@@ -13,7 +13,7 @@ from compilescope.fixes.subject import Subject
 from compilescope.source.flow.liveness import only_value
 from compilescope.source.flow.purity import remarks, short
 from compilescope.source.refusals import Refused
-from compilescope.source.syntax.bindings import statements_of
+from compilescope.source.syntax.bindings import is_receiver, statements_of
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst
 
@@ -157,7 +157,7 @@ def set_by_class(
 ) -> list[cst.BaseExpression]:
     """All that the class sets `self.x` to; nothing where another than `self` has it, or where the
     file sets an attribute of that name elsewhere too."""
-    if not isinstance(attribute.value, cst.Name) or attribute.value.value != "self":
+    if not is_receiver(module, attribute.value):
         return []
     function = module.function_of(node)
     home = module.class_of(function) if function is not None else None
@@ -175,7 +175,7 @@ def set_by_class(
                 inside = module.function_of(each)
                 if inside is not None and home is not None and module.class_of(inside) is home:
                     found.append(each.value)
-                elif not _is_self(named.value):
+                elif not is_receiver(module, named.value):
                     return []
     return found
 
@@ -186,7 +186,7 @@ def _added(module: SourceModule, held: cst.Attribute) -> cst.BaseExpression | No
     if not isinstance(method, cst.Attribute) or method.attr.value != "append":
         return None
     call = module.parent(method)
-    own = isinstance(call, cst.Call) and _is_self(held.value) and len(call.args) == 1
+    own = isinstance(call, cst.Call) and is_receiver(module, held.value) and len(call.args) == 1
     return call.args[0].value if own else None  # type: ignore[union-attr]
 
 
@@ -196,10 +196,6 @@ def _is_changed(module: SourceModule, held: cst.Attribute) -> bool:
     if isinstance(above, cst.Subscript) and above.value is held:
         return isinstance(module.parent(above), (cst.AssignTarget, cst.AugAssign, cst.Del))
     return isinstance(above, cst.Attribute) and above.attr.value in _PUTTING
-
-
-def _is_self(node: cst.CSTNode) -> bool:
-    return isinstance(node, cst.Name) and node.value == "self"
 
 
 def _reason(subject: Subject, module: SourceModule, made: cst.BaseExpression, depth: int) -> str:

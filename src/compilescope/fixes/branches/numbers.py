@@ -21,6 +21,7 @@ from compilescope.source.flow import liveness
 from compilescope.source.flow.liveness import reads
 from compilescope.source.flow.purity import short
 from compilescope.source.refusals import Refused
+from compilescope.source.syntax.module import SourceModule
 from compilescope.source.syntax.snippets import number
 from compilescope.source.trees import cst, kinds
 
@@ -127,7 +128,7 @@ _PLAIN = kinds(lambda: (cst.Add, cst.Subtract, cst.Multiply))
 
 def counters_of(subject: Subject, loop: cst.While) -> set[str]:
     """Whole numbers that the loop only counts up or down with, and nobody asks for later."""
-    module, function = subject.module, subject.function
+    module = subject.module
     found: set[str] = set()
     for name in liveness.names_set(module, loop.body):
         seen = subject.facts(name, module.line(loop))
@@ -135,18 +136,28 @@ def counters_of(subject: Subject, loop: cst.While) -> set[str]:
         whole = all(fact.type == "builtins.int" for fact in seen) if seen else start
         if not whole:
             continue
-        changes = [
-            each
-            for each in module.walk(loop.body)
-            if any(isinstance(t, cst.Name) and t.value == name for t in liveness.targets(each))
-        ]
-        if not all(_counts(each) for each in changes):
-            raise Refused(f"`{name}` is a Python number, and the loop does more than count with it")
-        if liveness.is_read_later(module, function, loop, name):
-            raise Refused(f"`{name}` is a Python number and is used after the loop")
-        _check_reads(subject, loop, name)
+        check_counter(subject, loop, name)
         found.add(name)
     return found
+
+
+def check_counter(subject: Subject, loop: cst.While, name: str) -> None:
+    """Raises `Refused` where the loop does more than count with the name."""
+    module, function = subject.module, subject.function
+    if not all(_counts(each) for each in changes_of(module, loop.body, name)):
+        raise Refused(f"`{name}` is a Python number, and the loop does more than count with it")
+    if liveness.is_read_later(module, function, loop, name):
+        raise Refused(f"`{name}` is a Python number and is used after the loop")
+    _check_reads(subject, loop, name)
+
+
+def changes_of(module: SourceModule, node: cst.CSTNode, name: str) -> list[cst.CSTNode]:
+    """Statements within that set the name."""
+    return [
+        each
+        for each in module.walk(node)
+        if any(isinstance(t, cst.Name) and t.value == name for t in liveness.targets(each))
+    ]
 
 
 def _start(subject: Subject, loop: cst.While, name: str) -> bool:

@@ -36,7 +36,7 @@ from compilescope.source.syntax.module import SourceModule
 from compilescope.source.syntax.snippets import number
 from compilescope.source.trees import cst
 
-_BENT = "Where an input is NaN or infinite, a gradient may be NaN that was not before."
+BENT = "Where an input is NaN or infinite, a gradient may be NaN that was not before."
 ZEROS = "What only the side not taken uses gets a gradient of zeros, where it had none."
 
 
@@ -84,7 +84,10 @@ class Predication:
 
     def _looped(self, loop: cst.For) -> Effect:
         # The loop's variable is there only within.
-        inside = self.subject.at(self.subject.module, loop.body.body[0])
+        body = loop.body.body[0]
+        inside = self.subject.at(
+            self.subject.module, body.body.body[0] if isinstance(body, cst.If) else body
+        )
         effect = looped_effect(
             self.subject, self.whole, loop, lambda part: read_effect(inside, self.function, part)
         )
@@ -319,7 +322,7 @@ def gradient_note(subject: Subject, sides: Sequence[cst.CSTNode], *, taken: bool
     notes = [ZEROS] if _is_used_once(subject, sides) else []
     bent = any(_is_bent(subject, each) for side in sides for each in subject.module.walk(side))
     if bent and not taken and needs_grad(subject, list(sides)):
-        notes.insert(0, _BENT)
+        notes.insert(0, BENT)
     return " ".join(notes)
 
 
@@ -425,6 +428,8 @@ def _is_gone_through(module: SourceModule, read: cst.Name) -> bool:
         if module.calls(call, *(f"builtins.{each}" for each in ("len", "zip", "enumerate"))):
             return True
         return operator_of(module, call) in ("stack", "cat", "concat", "hstack", "vstack")
+    if isinstance(above, cst.Subscript) and above.value is read:
+        return not isinstance(module.parent(above), (cst.AssignTarget, cst.AugAssign, cst.Del))
     return isinstance(above, (cst.CompFor, cst.For, cst.Return))
 
 

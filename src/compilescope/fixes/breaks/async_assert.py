@@ -33,7 +33,7 @@ def _propose(subject: Subject) -> Patch:
         edit.replace_statement(statement, with_comments(module, statement, made))
     states = _states(subject, checks)
     allows = frozenset({"exception-type"} if states else ())
-    return Patch(edit.files(), states=states, allows=allows)  # type: ignore[arg-type]
+    return Patch(edit.files(), states=states, allows=allows)
 
 
 def _statement(subject: Subject) -> cst.If | cst.SimpleStatementLine:

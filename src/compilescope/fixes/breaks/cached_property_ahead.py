@@ -15,13 +15,8 @@ _CACHED = {"functools.cached_property"}
 
 
 def _propose(subject: Subject) -> Patch:
-    module, node = subject.module, subject.node
-    if not isinstance(node, cst.Attribute) or not isinstance(node.value, cst.Name):
-        raise NotMeant("no attribute is read here")
-    name = node.attr.value
-    made = _owner(module, name)
-    if made is None:
-        raise NotMeant(f"`{name}` is not a cached property of a single class in this file")
+    module = subject.module
+    name, made = _read(subject)
     edit = Edit(module)
     known = False
     for line, variable in _objects(module, made.name.value):
@@ -33,6 +28,18 @@ def _propose(subject: Subject) -> Patch:
     if not known:
         raise Refused(f"this file does not create a `{made.name.value}` and give it a name")
     return Patch(edit.files(), states=_STATES)
+
+
+def _read(subject: Subject) -> tuple[str, cst.ClassDef]:
+    """The property and its class. Where a guard failed, the whole function may read it."""
+    module = subject.module
+    within = subject.node if subject.recompile is None else subject.function
+    for node in module.walk(within):
+        if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name):
+            made = _owner(module, node.attr.value)
+            if made is not None:
+                return node.attr.value, made
+    raise NotMeant("no cached property of a single class in this file is read here")
 
 
 def _owner(module: SourceModule, name: str) -> cst.ClassDef | None:
@@ -72,10 +79,11 @@ def _objects(module: SourceModule, name: str) -> list[tuple[cst.SimpleStatementL
 FIX = Fix(
     id="cached-property-ahead",
     title="compute the cached property before compiling",
-    rules=frozenset({"context-manager"}),
+    rules=frozenset({"context-manager", "recompile/key-change"}),
     order=105,
     kind="caller",
     why="Up to Python 3.11, the first read of a `functools.cached_property` takes a lock, "
-    "which Dynamo cannot trace. After that it is an attribute like any other.",
+    "which Dynamo cannot trace. From Python 3.12 on it sets an attribute that the first graph was "
+    "not compiled for. After that it is an attribute like any other.",
     propose=_propose,
 )

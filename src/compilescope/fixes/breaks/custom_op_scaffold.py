@@ -10,7 +10,7 @@ from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.tensors import known_tensor
 from compilescope.source.refusals import NotMeant, Refused
-from compilescope.source.syntax.bindings import is_of_module
+from compilescope.source.syntax.bindings import is_of_module, is_receiver
 from compilescope.source.syntax.edit import Edit
 from compilescope.source.syntax.toplevel import top_statement
 from compilescope.source.trees import cst
@@ -72,10 +72,12 @@ def _arguments(subject: Subject, call: cst.Call) -> list[str]:
             if isinstance(node, cst.Name) and node.value in subject.module.names_in(node):
                 if is_of_module(subject.module, node):
                     continue
+                if is_receiver(subject.module, node):
+                    raise Refused(
+                        "it is called with the module itself, which cannot be passed to an operator"
+                    )
                 if node.value not in found:
                     found.append(node.value)
-    if "self" in found:
-        raise Refused("it is called with the module itself, which cannot be passed to an operator")
     return found
 
 

@@ -7,7 +7,7 @@ from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
 from compilescope.source.flow.cuts import is_light_value
 from compilescope.source.refusals import NotMeant, Refused
-from compilescope.source.syntax.bindings import local_names
+from compilescope.source.syntax.bindings import is_receiver, local_names
 from compilescope.source.syntax.edit import Edit
 from compilescope.source.trees import cst
 
@@ -76,7 +76,8 @@ def _is_plain(subject: Subject, call: cst.Call) -> bool:
     return (
         isinstance(call.func, cst.Attribute)
         and isinstance(root, cst.Name)
-        and root.value in local_names(subject.function) - {"self", "cls"}
+        and root.value in local_names(subject.function)
+        and not is_receiver(subject.module, root)
     )
 
 

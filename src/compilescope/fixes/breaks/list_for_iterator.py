@@ -13,7 +13,7 @@ from compilescope.fixes.subject import Subject
 from compilescope.patterns import late
 from compilescope.source.flow.aliasing import changes_in_place
 from compilescope.source.flow.liveness import only_value
-from compilescope.source.flow.purity import remarks
+from compilescope.source.flow.purity import remarks, short
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.bindings import definitions_of, parameters_of
 from compilescope.source.syntax.edit import Edit
@@ -26,6 +26,16 @@ _LAZY = (
     "builtins.filter",
     "builtins.reversed",
     "builtins.enumerate",
+    "itertools.accumulate",
+    "itertools.chain",
+    "itertools.chain.from_iterable",
+    "itertools.combinations",
+    "itertools.islice",
+    "itertools.pairwise",
+    "itertools.permutations",
+    "itertools.product",
+    "itertools.starmap",
+    "itertools.zip_longest",
 )
 _CALLED = "GB0156"
 """A method without a rule: torch 2.11 and 2.12 say so of `__iter__`."""
@@ -47,6 +57,10 @@ def _propose(subject: Subject) -> Patch:
     for given in _all_given(subject, function, name):
         if isinstance(given, cst.GeneratorExp):
             new: cst.BaseExpression = cst.ListComp(given.elt, given.for_in)
+        elif isinstance(given, cst.Call) and module.calls(given, "builtins.iter"):
+            new = given.args[0].value
+            if len(given.args) != 1 or not isinstance(new, (cst.List, cst.ListComp, cst.Tuple)):
+                raise Refused(f"other code may hold what `{short(module, given)}` goes through")
         elif module.calls(given, *_LAZY):
             new = edit.expression(f"list({module.code(given)})")
         elif (generator := _generator(module, given)) is not None:
@@ -69,7 +83,7 @@ def _all_given(
     """What the calls pass for it, each once; of `f(*inputs())`, what `inputs` returns there."""
     known: list[cst.BaseExpression] = []
     for call in calls_of(subject, function):
-        given = argument_for(function, call, name)
+        given = argument_for(subject.module, function, call, name)
         for each in [given] if given is not None else _unpacked(subject, function, call, name):
             if each not in known:
                 known.append(each)
@@ -81,7 +95,7 @@ def _unpacked(
 ) -> list[cst.BaseExpression]:
     """For a parameter that gets its value from `*inputs()`: what each `return` of that function
     has in its place. Nothing where another function makes the arguments, or more than one."""
-    place = place_of(function, name)
+    place = place_of(subject.module, function, name)
     before = list(itertools.takewhile(lambda arg: not arg.star, call.args))
     starred = call.args[len(before)] if len(before) < len(call.args) else None
     if place is None or starred is None or starred.star != "*" or place < len(before):

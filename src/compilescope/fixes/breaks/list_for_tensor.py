@@ -16,7 +16,7 @@ from compilescope.fixes.values.tensor_sizes import SizeUses, argument_of, calls_
 from compilescope.source.flow.liveness import only_value, reads, targets
 from compilescope.source.flow.purity import short
 from compilescope.source.refusals import NotMeant, Refused
-from compilescope.source.syntax.bindings import parameters_of
+from compilescope.source.syntax.bindings import is_receiver, parameters_of, receiver_of
 from compilescope.source.syntax.edit import Edit
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst
@@ -109,10 +109,11 @@ def _handed_beside(module: SourceModule, function: cst.FunctionDef, name: str, d
         if not isinstance(given, cst.Name) or caller is None:
             raise Refused(f"no list is known for `{name}`")
         behind = _list_behind(module, caller, given.value, depth - 1)
+        unlike = (name, receiver_of(module, function))
         found = {
             other
             for other in parameters_of(function)
-            if other not in ("self", name) and _is_given(module, function, call, other, behind)
+            if other not in unlike and _is_given(module, function, call, other, behind)
         }
         common = found if common is None else common & found
     if not common:
@@ -145,8 +146,7 @@ def _calls(module: SourceModule, function: cst.FunctionDef) -> list[cst.Call]:
         for each in module.walk()
         if isinstance(each, cst.Call)
         and isinstance(each.func, cst.Attribute)
-        and isinstance(each.func.value, cst.Name)
-        and each.func.value.value == "self"
+        and is_receiver(module, each.func.value)
         and each.func.attr.value in names
     ]
     if not found:

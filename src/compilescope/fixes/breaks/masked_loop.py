@@ -11,6 +11,7 @@ from compilescope.fixes.branches.branch import (
     replace_branch,
     torch_name,
     under,
+    with_files,
 )
 from compilescope.fixes.branches.condition import read_test
 from compilescope.fixes.branches.effects import Effect, parts_of, read_effect
@@ -39,6 +40,7 @@ _MOST_TURNS = 64
 
 
 def _propose(subject: Subject) -> Patch:
+    subject = _with_break(subject)
     module, branch = subject.module, branch_of(subject)
     loop = _loop(subject, branch)
     truth = read_test(subject, branch.test)
@@ -69,6 +71,30 @@ def _propose(subject: Subject) -> Patch:
     if work.calls_layers and work.is_graded and ZEROS not in states:
         states = f"{states} {ZEROS}".strip()
     return Patch(edit.files(), states=states)
+
+
+def _with_break(subject: Subject) -> Subject:
+    """Where the branch returns what is returned right after the loop too, it only leaves the loop:
+    the program with a `break` there."""
+    module, branch = subject.module, branch_of(subject)
+    parts = list(parts_of(branch.body))
+    loop = module.parent(module.block_of(branch))
+    if len(parts) != 1 or not isinstance(parts[0], cst.Return) or not isinstance(loop, cst.For):
+        return subject
+    after = liveness.next_statement(module, loop)
+    if not isinstance(after, cst.SimpleStatementLine):
+        return subject
+    last = after.body[0]
+    if not isinstance(last, cst.Return) or module.parent(after) is not module.block_of(loop):
+        return subject
+    if module.code(last).strip() != module.code(parts[0]).strip():
+        raise Refused("it returns something else from inside the loop than after it")
+    edit = Edit(module)
+    edit.replace(parts[0], cst.Break())
+    files = edit.files()
+    if files[module.path].count("\n") != module.text.count("\n"):
+        raise Refused("it returns from inside a loop, on several lines")
+    return with_files(subject, {**subject.program.files, **files}, subject.program.facts)
 
 
 def _loop(subject: Subject, branch: cst.If) -> cst.For:

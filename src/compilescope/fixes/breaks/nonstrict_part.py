@@ -13,6 +13,7 @@ from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.bindings import (
     definitions_of,
     is_of_module,
+    is_receiver,
     local_names,
     statements_of,
 )
@@ -47,7 +48,7 @@ def _check_readable(subject: Subject, core: list[cst.BaseStatement]) -> None:
         for node in module.walk(each):
             if not isinstance(node, cst.Name) or node.value not in module.names_in(node):
                 continue
-            if node.value in ("self", "cls"):
+            if is_receiver(module, node):
                 raise Refused("it reads the module, whose tensors would become constants")
             if node.value in local_names(subject.function):
                 continue

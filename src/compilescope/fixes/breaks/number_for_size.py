@@ -6,11 +6,8 @@ graph hold numbers makes worse of a condition that is read from a tensor: only t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import msgspec
 
-from compilescope.findings.breaks import BreakFinding
 from compilescope.fixes.compilation.settings import with_flags
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
@@ -18,7 +15,7 @@ from compilescope.fixes.statements.custom_operator import outline_outside
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.extraction import check_no_decision, is_of_symbol, read_from
 from compilescope.fixes.values.kinds import kind_of
-from compilescope.fixes.values.tensor_sizes import SizeUses, origins_of, sizes_at
+from compilescope.fixes.values.tensor_sizes import TOLD, break_sites, write_numbers
 from compilescope.source.flow import operators
 from compilescope.source.flow.purity import operator_of
 from compilescope.source.refusals import NotMeant, Refused
@@ -26,7 +23,6 @@ from compilescope.source.syntax.edit import Edit
 from compilescope.source.trees import cst
 
 _FLAGS = {"capture_scalar_outputs": True, "capture_dynamic_output_shape_ops": True}
-_TOLD = "Messages of exceptions show the number itself, `2` and not `tensor(2)`."
 _STAYS = "The graph still breaks where a condition is read from a tensor: `{0}` runs in eager mode."
 
 
@@ -34,12 +30,12 @@ def _propose(subject: Subject) -> Patch:
     if is_of_symbol(subject):
         raise Refused("the number is already a symbol in the graph, and this line needs its value")
     edit = Edit(subject.module)
-    told = _numbers(subject, edit)
+    told = write_numbers(subject, edit)
     conditions = _conditions(subject)
     if subject.node in conditions:
         raise NotMeant("a condition needs its value in Python")
     outside = [_kept_outside(edit, each) for each in conditions]
-    states = _TOLD if told else ""
+    states = TOLD if told else ""
     if outside:
         states += " " + _STAYS.format("`, `".join(dict.fromkeys(outside)))
     try:
@@ -49,37 +45,11 @@ def _propose(subject: Subject) -> Patch:
     return msgspec.structs.replace(patch, keeps_break=bool(outside))
 
 
-def _numbers(subject: Subject, edit: Edit) -> bool:
-    """Write `.item()` behind what makes each size. Is one of them part of a message?"""
-    module, told = subject.module, False
-    origins: dict[cst.BaseExpression, None] = {}
-    for there in _sites(subject):
-        for size in sizes_at(there):
-            origins.update(dict.fromkeys(origins_of(module, size)))
-    if not origins:
-        raise NotMeant("no tensor is used as a size here")
-    for origin in origins:
-        uses = SizeUses(subject, module)
-        uses.follow(origin)
-        told = told or uses.is_told
-        plain = isinstance(origin, (cst.Call, cst.Subscript)) or origin.lpar
-        code = module.code(origin)
-        edit.replace(origin, edit.expression(f"{code}.item()" if plain else f"({code}).item()"))
-    return told
-
-
-def _sites(subject: Subject) -> Iterator[Subject]:
-    """Every graph break in the file."""
-    for site in subject.program.digest.sites:
-        if isinstance(site, BreakFinding) and site.file == subject.file:
-            yield Subject(site, subject.program)
-
-
 def _conditions(subject: Subject) -> list[cst.Call]:
     """The reads in the file that a branch hangs on, or that give a bool: no symbol can stand for
     these."""
     found: dict[cst.Call, None] = {}
-    for there in _sites(subject):
+    for there in break_sites(subject):
         try:
             node = there.node
         except Refused:

@@ -79,7 +79,6 @@ def _propose(subject: Subject) -> Patch:
         edit.files(),
         states=_STATES.format(width),
         allows=frozenset({"fewer-errors", "exception-type"}),
-        needs_human=f"Is `{width}` the number of classes, also for a batch without the last one?",
     )
 
 

@@ -16,12 +16,12 @@ from compilescope.fixes.compilation.settings import with_flags
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
-from compilescope.fixes.values.empty_work import check_empty_work
+from compilescope.fixes.values.empty_work import ZEROS, check_empty_work, is_graded
 from compilescope.fixes.values.hits import Hit, method_called, read_hit
 from compilescope.fixes.values.selections import Selected, asks_for_rows, selection_of
 from compilescope.fixes.values.tensors import bare, is_static
 from compilescope.source.flow import liveness
-from compilescope.source.flow.aliasing import changes_in_place, runs_without_grad
+from compilescope.source.flow.aliasing import changes_in_place
 from compilescope.source.flow.purity import short
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.comments import with_comments
@@ -29,10 +29,6 @@ from compilescope.source.syntax.edit import Edit
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst
 
-_ZEROS = (
-    "Where no row is selected, the result requires a gradient, and what the rows are computed with "
-    "gets a gradient of zeros, where it had none."
-)
 _FLAG = {"capture_dynamic_output_shape_ops": True}
 
 
@@ -53,20 +49,11 @@ def _propose(subject: Subject) -> Patch:
         raise reasons[0]  # What is left of them would break as before.
     if not any(subject.statement is each for each in work.concerned):
         raise NotMeant("nothing here is skipped where no rows are selected")
-    states = _ZEROS if _is_graded(subject, work.written) else ""
+    states = ZEROS if is_graded(subject, work.written) else ""
     try:
         return with_flags(subject, _FLAG, edit=work.edit, states=states)
     except NotMeant:  # The flag is set already.
         return Patch(work.edit.files(), states=states)
-
-
-def _is_graded(subject: Subject, written: set[str]) -> bool:
-    """May a gradient come back through what is written? False where a run has shown it all."""
-    if runs_without_grad(subject.module, subject.statement):
-        return False
-    lines = subject.program.facts.seen.get(subject.file, {})
-    seen = [fact for names in lines.values() for name in written for fact in names.get(name, ())]
-    return not seen or any(fact.requires_grad for fact in seen)
 
 
 @dataclass

@@ -8,24 +8,29 @@ comparison decides the same.
 from __future__ import annotations
 
 from compilescope.fixes.branches.branch import torch_name
+from compilescope.fixes.branches.predication import BENT, ZEROS
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.extraction import read_from
 from compilescope.fixes.values.kinds import kind_of
 from compilescope.fixes.values.tensors import bare, facts_of, is_one_number, is_tensor
-from compilescope.source.flow.aliasing import is_shared, runs_without_grad
+from compilescope.source.flow.aliasing import changes_in_place, is_shared, runs_without_grad
 from compilescope.source.flow.liveness import names_set, only_value, reads, targets
-from compilescope.source.flow.purity import first, short
+from compilescope.source.flow.purity import first, operator_of, short
 from compilescope.source.refusals import NeedsRun, NotMeant, Refused
 from compilescope.source.syntax.edit import Edit, replaced
-from compilescope.source.trees import cst
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.trees import cst, kinds
 
 _BY_HAND = (
     "Stack the keys and use `argmax`, if NaN keys and equal ones need not be treated as Python "
     "treats them."
 )
 _SIGNS = {"builtins.max": ">", "builtins.min": "<"}
+_OFTEN_OR_NEVER = kinds(
+    lambda: (cst.BaseComp, cst.CompFor, cst.Lambda, cst.IfExp, cst.BooleanOperation)
+)
 _INDEXED = ("builtins.list", "builtins.tuple")
 
 
@@ -33,7 +38,8 @@ def _propose(subject: Subject) -> Patch:
     module = subject.module
     call, key = _best_of(subject)
     sign = next(sign for name, sign in _SIGNS.items() if module.calls(call, name))
-    name = _name_given(subject, call)
+    given = _name_given(subject, call)
+    name = given or module.fresh_name("best")
     things = call.args[0].value
     _check_things(subject, things)
     each = key.params.params[0].name.value
@@ -41,29 +47,52 @@ def _propose(subject: Subject) -> Patch:
     if name in module.names_in(call) or each in held:
         raise Refused(f"`{name}` or `{each}` is used for something else")
     number = _number_of(subject, key)
-    _check_key(subject, number, things, each)
-    _check_kept(subject, name)
+    states = _check_key(subject, number, things, each)
+    if not _is_made_here(subject, things, call, given):
+        _check_kept(subject, given)
     edit = Edit(module)
     torch = torch_name(subject, edit)
+    loop = _loop(subject, (number, each), things, name, sign, torch)
+    if given:
+        edit.replace_statement(subject.statement, loop)
+    else:
+        edit.put_before(subject.statement, loop)
+        edit.replace(call, cst.Name(name))
+    if isinstance(things, cst.List) and things.elements:
+        return Patch(edit.files(), states=states)
+    empty = f"If `{short(module, things)}` is empty, it raises IndexError, not ValueError."
+    return Patch(
+        edit.files(),
+        states=f"{empty} {states}".strip(),
+        allows=frozenset({"exception-type"}),
+    )
+
+
+def _loop(
+    subject: Subject,
+    key: tuple[cst.BaseExpression, str],
+    things: cst.BaseExpression,
+    name: str,
+    sign: str,
+    torch: str,
+) -> str:
+    """`key`: what is compared, and the name that it has for a tensor."""
+    module, (number, each) = subject.module, key
     code, found = module.code(things), module.code(bare(number))
+    start = f"{name} = {code}[0]\n"
+    turns = f"for {each} in {code}[1:]:\n"
+    if found == each:
+        return f"{start}{turns}    {name} = {torch}.where({each} {sign} {name}, {each}, {name})"
     kept, now, taken = (module.fresh_name(word) for word in (f"{name}_key", "this_key", "taken"))
     # The keys are kept too: one of a copy that is laid out differently may be rounded differently.
-    edit.replace_statement(
-        subject.statement,
-        f"{name} = {code}[0]\n"
+    return (
+        f"{start}"
         f"{kept} = {module.code(_with_name(subject, number, each, name))}\n"
-        f"for {each} in {code}[1:]:\n"
+        f"{turns}"
         f"    {now} = {found}\n"
         f"    {taken} = {now} {sign} {kept}\n"
         f"    {name} = {torch}.where({taken}, {each}, {name})\n"
-        f"    {kept} = {torch}.where({taken}, {now}, {kept})",
-    )
-    if isinstance(things, cst.List) and things.elements:
-        return Patch(edit.files())
-    return Patch(
-        edit.files(),
-        states=f"If `{short(module, things)}` is empty, it raises IndexError, not ValueError.",
-        allows=frozenset({"exception-type"}),
+        f"    {kept} = {torch}.where({taken}, {now}, {kept})"
     )
 
 
@@ -80,15 +109,61 @@ def _best_of(subject: Subject) -> tuple[cst.Call, cst.Lambda]:
 
 
 def _name_given(subject: Subject, call: cst.Call) -> str:
-    """`best` of `best = max(...)`, a statement of its own."""
-    module = subject.module
+    """`best` of `best = max(...)`; none where the result is returned or computed with at once, in a
+    statement that does nothing before."""
+    module, line = subject.module, subject.statement
+    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+        raise Refused("the result has no name", instead=_BY_HAND)
     above = module.parent(call)
     target = above.targets[0].target if isinstance(above, cst.Assign) else None
-    line = subject.statement
-    alone = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
-    if not isinstance(target, cst.Name) or not alone or len(above.targets) != 1:  # type: ignore[union-attr]
-        raise Refused("the result has no name", instead=_BY_HAND)
-    return target.value
+    if isinstance(target, cst.Name) and len(above.targets) == 1:  # type: ignore[union-attr]
+        return target.value
+    module.block_of(line)
+    for around in module.ancestors(call):
+        if around is line:
+            break
+        if isinstance(around, _OFTEN_OR_NEVER):
+            raise Refused("the result has no name", instead=_BY_HAND)
+    found = first(module, [line], "effect", "random")
+    if found is not None:
+        raise Refused(found.words.replace("the branch", "the statement"), instead=_BY_HAND)
+    return ""
+
+
+def _is_made_here(subject: Subject, things: cst.BaseExpression, call: cst.Call, name: str) -> bool:
+    """Does the function compute all of them, change none, and nobody else get them? Then one of
+    them and a copy of it are the same to everybody."""
+    module = subject.module
+    if any(changed == name for _, changed in changes_in_place(module, subject.function.body)):
+        return False
+    written = _written(subject, things)
+    if isinstance(written, cst.ListComp):
+        values = [written.elt]
+    elif isinstance(written, cst.List):
+        values = [element.value for element in written.elements]
+    else:
+        return False
+    if not all(isinstance(value, (cst.Call, cst.BinaryOperation)) for value in values):
+        return False
+    if not isinstance(things, cst.Name):
+        return True
+    within = set(module.walk(call))
+    return all(
+        read in within or _is_joined(module, read)
+        for read in reads(module, subject.function.body)
+        if read.value == things.value
+    )
+
+
+def _is_joined(module: SourceModule, read: cst.Name) -> bool:
+    """Are the tensors of a list only joined or added up there?"""
+    above = module.parent(read)
+    call = module.parent(above) if isinstance(above, cst.Arg) else None
+    if not isinstance(call, cst.Call):
+        return False
+    return operator_of(module, call) in ("stack", "cat") or module.calls(
+        call, "builtins.sum", "builtins.len"
+    )
 
 
 def _check_things(subject: Subject, things: cst.BaseExpression) -> None:
@@ -126,8 +201,9 @@ def _number_of(subject: Subject, key: cst.Lambda) -> cst.BaseExpression:
 
 def _check_key(
     subject: Subject, key: cst.BaseExpression, things: cst.BaseExpression, each: str
-) -> None:
-    """Of tensors that could take each other's place, one number each."""
+) -> str:
+    """Of tensors that could take each other's place, one number each. What to tell the user: what
+    is not taken gets a gradient of zeros, which only shows where nothing else gives it one."""
     module = subject.module
     shown = short(module, key)
     found = first(module, [key], "effect", "unknown", "random", "raises", "by-value")
@@ -137,12 +213,23 @@ def _check_key(
         raise Refused(f"it is unknown whether `{shown}` is one number", instead=_BY_HAND)
     _check_alike(subject, things, each)
     if runs_without_grad(module, subject.statement):
-        return
+        return ""
     seen = subject.facts(each)
     if not seen:
         raise NeedsRun("only a run can show whether the tensors require a gradient")
-    if any(fact.requires_grad for fact in seen):
+    if not any(fact.requires_grad for fact in seen):
+        return ""
+    if not _is_computed(subject, things):
         raise Refused("those that are not taken would get a gradient of zeros", instead=_BY_HAND)
+    return f"{BENT} {ZEROS}"
+
+
+def _is_computed(subject: Subject, things: cst.BaseExpression) -> bool:
+    """Is no item a weight by itself? A weight that is not taken has no gradient."""
+    written = _written(subject, things)
+    return isinstance(written, cst.ListComp) and isinstance(
+        written.elt, (cst.Call, cst.BinaryOperation)
+    )
 
 
 def _check_alike(subject: Subject, things: cst.BaseExpression, each: str) -> None:
@@ -168,6 +255,8 @@ def _check_alike(subject: Subject, things: cst.BaseExpression, each: str) -> Non
 def _check_kept(subject: Subject, name: str) -> None:
     """The best is a tensor of its own then, and not one of the list."""
     module, function = subject.module, subject.function
+    if not name:
+        raise Refused("the result has no name", instead=_BY_HAND)
     given = [t for each in module.walk(function) for t in targets(each)]
     if sum(isinstance(each, cst.Name) and each.value == name for each in given) != 1:
         raise Refused(f"`{name}` is set in several places", instead=_BY_HAND)

@@ -1,4 +1,5 @@
-"""The elements of a tensor as tensors, where they are only used in arithmetic with tensors."""
+"""The elements of a tensor as tensors, where they are only used in arithmetic with tensors, or to
+pick rows of them."""
 
 from __future__ import annotations
 
@@ -6,13 +7,16 @@ from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.kinds import can_require_grad
-from compilescope.fixes.values.scalars import Uses
+from compilescope.fixes.values.scalars import Uses, write_gathered
 from compilescope.fixes.values.tensors import facts_of
 from compilescope.source.flow.aliasing import is_fresh
 from compilescope.source.flow.liveness import targets
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst
+
+_OUT_OF_RANGE = "The error for an index that is out of range may have other words."
 
 
 def _propose(subject: Subject) -> Patch:
@@ -30,11 +34,9 @@ def _propose(subject: Subject) -> Patch:
         names = list(targets(above))
         if not isinstance(above.targets[0].target, (cst.Tuple, cst.List)):
             raise Refused("the list itself is used")
-    elif isinstance(above, cst.For) and above.iter is call:
-        names = [above.target]
     else:
-        raise Refused("the list itself is used")
-    uses = Uses(subject, tensor=tensor)
+        names = [_item(module, call)]
+    uses = Uses(subject, tensor=tensor, indexes=True)
     for name in names:
         if not isinstance(name, cst.Name):
             raise Refused("the numbers are stored in something other than names")
@@ -44,7 +46,29 @@ def _propose(subject: Subject) -> Patch:
         text += ".clone()"
     edit = Edit(module)
     edit.replace(call, edit.expression(f"{text}.unbind()"))
-    return Patch(edit.files())
+    write_gathered(subject, edit, uses)
+    if not uses.indexed:
+        return Patch(edit.files())
+    return Patch(edit.files(), states=_OUT_OF_RANGE, allows=frozenset({"exception-type"}))
+
+
+def _item(module: SourceModule, call: cst.Call) -> cst.CSTNode:
+    """What a loop calls an item of the list: over the list itself, `enumerate` or `zip` of it."""
+    place, whole, above = 0, call, module.parent(call)
+    outer = module.parent(above) if isinstance(above, cst.Arg) else None
+    if isinstance(outer, cst.Call) and module.calls(outer, "builtins.enumerate", "builtins.zip"):
+        if any(arg.star or arg.keyword for arg in outer.args):
+            raise Refused("the list itself is used")
+        counted = module.calls(outer, "builtins.enumerate")
+        place = 1 if counted else [arg.value for arg in outer.args].index(call)
+        whole, above = outer, module.parent(outer)
+    if not isinstance(above, (cst.For, cst.CompFor)) or above.iter is not whole:
+        raise Refused("the list itself is used")
+    if whole is call:
+        return above.target
+    if not isinstance(above.target, cst.Tuple) or place >= len(above.target.elements):
+        raise Refused("the numbers are stored in something other than names")
+    return above.target.elements[place].value
 
 
 def _call(subject: Subject) -> cst.Call:

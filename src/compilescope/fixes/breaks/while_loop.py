@@ -5,6 +5,7 @@ from __future__ import annotations
 from compilescope.fixes.branches.branch import RULES, torch_name
 from compilescope.fixes.branches.closures import Closures, local_function
 from compilescope.fixes.branches.condition import boolean, operands
+from compilescope.fixes.branches.loop_numbers import numbers_as_tensors
 from compilescope.fixes.branches.numbers import counters_of
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
@@ -102,5 +103,5 @@ FIX = Fix(
     why="`while_loop` is an operator that runs its body as long as its condition holds, "
     "forward and backward. It only accepts a body that changes nothing and keeps shapes "
     "and dtypes.",
-    propose=_propose,
+    propose=numbers_as_tensors(_propose),
 )

@@ -54,6 +54,15 @@ class Switch(msgspec.Struct, frozen=True):
     of_config: bool
     """A field of a config object; else a parameter of the function."""
     file: str
+    function: str = ""
+    """The one whose parameter it is."""
+    by_default: bool = False
+    """A parameter that is None unless it is given: the library takes it from its config then."""
+
+    @property
+    def is_nature(self) -> bool:
+        """`is_encoder_decoder` says what a model is: with another value it is another model."""
+        return self.name.startswith(("is_", "has_"))
 
 
 def stack_places(subject: Subject) -> list[tuple[str, int]]:
@@ -123,18 +132,20 @@ def _keeping(
         owner = module.code(test.value)
         if owner.split(".")[-1].endswith("config"):
             yield Switch(test.attr.value, wanted, True, module.path)
-    elif isinstance(test, cst.Name) and function is not None and _is_flag(function, test.value):
-        yield Switch(test.value, wanted, False, module.path)
+    elif isinstance(test, cst.Name) and function is not None:
+        default = _default_of(function, test.value)
+        if default in ("True", "False", "None"):
+            named, none = function.name.value, default == "None"
+            yield Switch(test.value, wanted, False, module.path, named, by_default=none)
 
 
-def _is_flag(function: cst.FunctionDef, name: str) -> bool:
-    """A parameter whose default is True, False or None."""
+def _default_of(function: cst.FunctionDef, name: str) -> str:
+    """What a parameter is if it is not given, as it is written; empty if that is no name."""
     params = function.params
     for each in (*params.posonly_params, *params.params, *params.kwonly_params):
-        if each.name.value == name:
-            default = each.default
-            return isinstance(default, cst.Name) and default.value in ("True", "False", "None")
-    return False
+        if each.name.value == name and isinstance(each.default, cst.Name):
+            return each.default.value
+    return ""
 
 
 _WORDS = late(

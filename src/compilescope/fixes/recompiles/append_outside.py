@@ -1,8 +1,9 @@
-"""A list that grows with each call, whose length is guarded: it is added to outside of the graph."""
+"""A list or dict that grows with each call, whose length is guarded: it is added to outside of the
+graph."""
 
 from __future__ import annotations
 
-from compilescope.fixes.arguments.guarded import cause_of, recompiled_function
+from compilescope.fixes.arguments.guarded import cause_of, counted, recompiled_function
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.statements.afterwards import (
@@ -12,33 +13,56 @@ from compilescope.fixes.statements.afterwards import (
     grown_list,
 )
 from compilescope.fixes.subject import Subject
+from compilescope.source.flow.cuts import is_light_value
 from compilescope.source.refusals import NotMeant
 from compilescope.source.syntax.bindings import statements_of
 from compilescope.source.trees import cst
 
 
 def _propose(subject: Subject) -> Patch:
-    if subject.statement not in _adding(subject.function):
+    cause = cause_of(subject)
+    if subject.statement not in _adding(subject, subject.function):
         raise NotMeant("it is not a line that adds to a list")
-    compiled, function = cause_of(subject).compiled, subject.function
+    compiled, function = cause.compiled, subject.function
     if (compiled.file, compiled.function) != (subject.file, function.name.value):
         where, compiled_function = recompiled_function(subject)
         if not isinstance(compiled_function, cst.FunctionDef):
             raise NotMeant("a lambda was compiled")
         return called_afterwards(subject, where, compiled_function)
-    grown = grown_list(subject.statement)
+    grown = _grown(subject, subject.statement)
     assert grown is not None
-    adding = _adding(function)
+    adding = _adding(subject, function)
     check_only(subject, grown, [each for each in adding if _is_grown(subject, each, grown)])
     return done_afterwards(subject, adding)
 
 
-def _adding(function: cst.FunctionDef) -> list[cst.BaseStatement]:
-    return [each for each in statements_of(function) if grown_list(each) is not None]
+def _adding(subject: Subject, function: cst.FunctionDef) -> list[cst.BaseStatement]:
+    return [each for each in statements_of(function) if _grown(subject, each) is not None]
+
+
+def _grown(subject: Subject, statement: cst.BaseStatement) -> cst.BaseExpression | None:
+    """The list or dict that the statement adds to."""
+    return grown_list(statement) or _grown_dict(subject, statement)
+
+
+def _grown_dict(subject: Subject, statement: cst.BaseStatement) -> cst.BaseExpression | None:
+    """`self.seen` of `self.seen[step] = y`, where that is what grows: not a tensor that is written
+    to."""
+    parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
+    only = parts[0] if len(parts) == 1 else None
+    if not isinstance(only, cst.Assign) or len(only.targets) != 1:
+        return None
+    target = only.targets[0].target
+    if not isinstance(target, cst.Subscript) or len(target.slice) != 1:
+        return None
+    module, key = subject.module, target.slice[0].slice
+    if not isinstance(key, cst.Index) or not is_light_value(module, key.value):
+        return None
+    return target.value if module.code(target.value) == counted(subject) else None
 
 
 def _is_grown(subject: Subject, statement: cst.BaseStatement, held: cst.CSTNode) -> bool:
-    grown = grown_list(statement)
+    grown = _grown(subject, statement)
     return grown is not None and subject.module.code(grown) == subject.module.code(held)
 
 

@@ -14,6 +14,7 @@ from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.statements.shell import Shell
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.neutral import neutral_for
 from compilescope.source.flow.cuts import split_around
 from compilescope.source.flow.purity import first
 from compilescope.source.refusals import NotMeant, Refused
@@ -30,9 +31,14 @@ def _propose(subject: Subject) -> Patch:
         raise NotMeant(f"`{guarded}` is not a parameter of the compiled function")
     defaults = dict(_defaults(module, function))
     if guarded not in defaults:
+        neutral = neutral_for(module, function, guarded)
         raise Refused(
-            f"`{guarded}` is None in some calls and not in others, and the function does not say "
-            "which tensor would change nothing: each case needs its graph"
+            f"`{guarded}` is None in some calls, and the function makes no tensor for it: that takes "
+            "two graphs, however often it changes",
+            instead=f"To have one graph, pass `{guarded}` in every call, of the same shape and "
+            f"dtype: {neutral} changes nothing here."
+            if neutral
+            else "",
         )
     for name, (_, value) in defaults.items():
         found = first(module, [value], "unknown", "costly")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.fixes.arguments.guarded import cause_of, numbers_seen
+from compilescope.fixes.arguments.guarded import cause_of, numbers_seen, size_of
 from compilescope.fixes.compilation.regions import region_of
 from compilescope.fixes.compilation.settings import price_of_dynamic, with_dynamic
 from compilescope.fixes.fix import Fix
@@ -14,9 +14,13 @@ _OWN = "force_parameter_static_shapes"
 _OF_LAYERS = "force_nn_module_property_static_shapes"
 """What torch's own layers hold stays constant for this flag as well (torch 2.13)."""
 
+_ANY_SIZE = "recompile/size-change"
+
 
 def _propose(subject: Subject) -> Patch:
     cause = cause_of(subject)
+    if cause.rule_id == _ANY_SIZE:
+        _check_parameter(subject)
     if region_of(subject).is_of_many:
         raise NotMeant("several objects are compiled, each with sizes that never change")
     if numbers_seen(subject) & {0, 1}:
@@ -30,10 +34,18 @@ def _propose(subject: Subject) -> Patch:
     )
 
 
+def _check_parameter(subject: Subject) -> None:
+    """An argument may be a parameter too, and its guard does not say so."""
+    name, _ = size_of(subject)
+    seen = subject.facts(name)
+    if not seen or any(fact.kind != "parameter" for fact in seen):
+        raise NotMeant(f"`{name}` is not known to be a parameter")
+
+
 FIX = Fix(
     id="dynamic-parameters",
     title="let sizes of parameters be dynamic",
-    rules=frozenset({"recompile/parameter-size"}),
+    rules=frozenset({"recompile/parameter-size", _ANY_SIZE}),
     order=150,
     kind="config",
     why="Dynamo treats sizes of parameters and buffers as constants, even with `dynamic=True`, "

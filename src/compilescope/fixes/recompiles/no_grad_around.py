@@ -8,9 +8,12 @@ from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.graph_values import graph_values
+from compilescope.source.flow.purity import short
 from compilescope.source.refusals import NotMeant, Refused
-from compilescope.source.trees import cst
+from compilescope.source.syntax.bindings import bound_names
+from compilescope.source.trees import cst, kinds
 
+_BINDING = kinds(lambda: (cst.Assign, cst.AnnAssign, cst.AugAssign))
 _MODES = ("torch.no_grad", "torch.autograd.no_grad", "torch.autograd.grad_mode.no_grad")
 _OTHERS = ("torch.inference_mode", "torch.set_grad_enabled", "torch.enable_grad")
 
@@ -28,6 +31,7 @@ def _propose(subject: Subject) -> Patch:
     if len(bare) == len(edits.sites):
         raise Refused("no call is inside `with torch.no_grad()`, so the mode comes from elsewhere")
     for site in bare:
+        _check_untrained(site)
         line = site.module.statement_of(site.call)
         if not isinstance(line, cst.SimpleStatementLine):
             raise Refused("a call is in the header of a larger statement")
@@ -41,6 +45,34 @@ def _propose(subject: Subject) -> Patch:
     if not files:
         raise NotMeant("every call already runs without gradients")
     return Patch(files)
+
+
+def _check_untrained(site: CallSite) -> None:
+    """Raises `Refused` where what the call returns goes into a backward pass."""
+    module = site.module
+    scope = module.function_of(site.call) or module.tree
+    # Where the same code trains and evaluates, each takes its own graph, however often it switches.
+    made = bound_names([module.statement_of(site.call)])
+    parts = [each for each in module.walk(scope) if isinstance(each, _BINDING)]
+    while True:
+        more = {
+            name
+            for part in parts
+            if made & module.names_in(part) or site.call in module.walk(part)
+            for name in bound_names([part])
+        }
+        if more <= made:
+            break
+        made |= more
+    for each in module.walk(scope):
+        func = each.func if isinstance(each, cst.Call) else None
+        if isinstance(func, cst.Attribute) and func.attr.value == "backward":
+            needs = site.call in module.walk(func) or made & module.names_in(func)
+            if needs:
+                raise Refused(
+                    f"`{short(module, each)}` needs the gradients of a call outside of it: training "
+                    "and evaluation take a graph each, however often they alternate"
+                )
 
 
 def _is_without(site: CallSite) -> bool:

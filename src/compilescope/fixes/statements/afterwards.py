@@ -31,7 +31,7 @@ from compilescope.source.flow.cuts import (
     is_return,
     split_around,
 )
-from compilescope.source.flow.purity import first, short
+from compilescope.source.flow.purity import first, makes_record, short
 from compilescope.source.refusals import Refused
 from compilescope.source.syntax.bindings import (
     bound_names,
@@ -178,7 +178,7 @@ def _heavy(subject: Subject, statement: cst.BaseStatement) -> Iterator[_Piece]:
     value = only.value if isinstance(only, (cst.Assign, cst.Return, cst.Expr)) else None
     if value is None:
         raise Refused(f"`{short(module, statement)}` is not a statement of its own")
-    for part in _parts(value, called=isinstance(only, cst.Expr)):
+    for part in _parts(module, value, called=isinstance(only, cst.Expr)):
         for piece in list(_pieces(subject, part)) or [_Piece(part)]:
             if is_light_value(module, piece.node):
                 continue
@@ -188,17 +188,20 @@ def _heavy(subject: Subject, statement: cst.BaseStatement) -> Iterator[_Piece]:
             yield piece
 
 
-def _parts(value: cst.BaseExpression, *, called: bool = False) -> Iterator[cst.BaseExpression]:
-    """Of a tuple, a list or a dict, each; of a call that is a statement, what it is given."""
-    if called and isinstance(value, cst.Call):
+def _parts(
+    module: SourceModule, value: cst.BaseExpression, *, called: bool = False
+) -> Iterator[cst.BaseExpression]:
+    """Of a tuple, a list or a dict, each; of a call that is a statement, and of a dataclass, what
+    it is given."""
+    if isinstance(value, cst.Call) and (called or makes_record(module, value.func)):
         for arg in value.args:
-            yield from _parts(arg.value)
+            yield from _parts(module, arg.value)
     elif isinstance(value, (cst.Tuple, cst.List)):
         for element in value.elements:
-            yield from _parts(element.value)
+            yield from _parts(module, element.value)
     elif isinstance(value, cst.Dict):
         for entry in value.elements:
-            yield from _parts(entry.value)
+            yield from _parts(module, entry.value)
     else:
         yield value
 

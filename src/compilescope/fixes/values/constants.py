@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from compilescope.fixes.branches.layers import calls_of_layers
 from compilescope.fixes.subject import Subject
 from compilescope.source.flow.purity import short
 from compilescope.source.refusals import Refused
@@ -15,6 +16,7 @@ from compilescope.source.syntax.bindings import (
     bound_names,
     definitions_of,
     is_of_module,
+    is_receiver,
     local_names,
     parameters_of,
 )
@@ -257,8 +259,7 @@ def _check_call(subject: Subject, call: cst.Call) -> None:
         root = root.func if isinstance(root, cst.Call) else root.value
     if isinstance(root, (cst.BinaryOperation, cst.UnaryOperation)):
         return
-    local = local_names(subject.function) - {"self", "cls"}
-    known = isinstance(root, cst.Name) and root.value in local
+    known = _is_local_value(subject, root)
     if isinstance(call.func, cst.Attribute) and known:
         return
     raise Refused(f"`{shown}` may do more than compute")
@@ -336,7 +337,7 @@ def check_early(
         for node in module.walk(each):
             if isinstance(node, (cst.Return, cst.Raise, cst.Assert)):
                 raise Refused(f"the function may end before it: `{short(module, node)}`")
-            if isinstance(node, cst.Call) and not _is_quiet(subject, node):
+            if isinstance(node, cst.Call) and not _only_computes(subject, node):
                 raise Refused(f"`{module.code(node)}` runs first and could affect it")
     if _stores(module, before):
         raise Refused("the function stores something first, which could affect it")
@@ -373,6 +374,16 @@ def _stores(module: SourceModule, before: Sequence[cst.BaseStatement]) -> bool:
     return False
 
 
+def _only_computes(subject: Subject, call: cst.Call) -> bool:
+    """Neither a quiet function nor a layer that only computes changes what it is given."""
+    if _is_quiet(subject, call):
+        return True
+    try:
+        return call in calls_of_layers(subject, call)
+    except Refused:
+        return False
+
+
 def _is_quiet(subject: Subject, call: cst.Call) -> bool:
     """A function of torch, or a method of a local tensor that changes nothing."""
     meanings = subject.module.meaning(call.func)
@@ -386,7 +397,14 @@ def _is_quiet(subject: Subject, call: cst.Call) -> bool:
         root = root.func if isinstance(root, cst.Call) else root.value
     if isinstance(root, (cst.BinaryOperation, cst.UnaryOperation)):
         return True
-    return isinstance(root, cst.Name) and root.value in local_names(subject.function) - {"self"}
+    return _is_local_value(subject, root)
+
+
+def _is_local_value(subject: Subject, node: cst.CSTNode) -> bool:
+    """A variable of the function, but for the object that it is a method of."""
+    if not isinstance(node, cst.Name) or is_receiver(subject.module, node):
+        return False
+    return node.value in local_names(subject.function)
 
 
 def _ends_in_place(call: cst.Call) -> bool:
@@ -404,17 +422,13 @@ def only_value(subject: Subject, node: cst.BaseExpression) -> cst.BaseExpression
     shown = module.code(node)
     if isinstance(node, cst.Name):
         values = [_value_of(module, each) for each in definitions_of(module, node)]
-    elif isinstance(node, cst.Attribute) and _is_self(node.value):
+    elif isinstance(node, cst.Attribute) and is_receiver(module, node.value):
         values = list(_set_in_class(subject, node.attr.value))
     else:
         raise Refused(f"it is unknown where `{shown}` is set")
     if len(values) != 1 or values[0] is None:
         raise Refused(f"`{shown}` is not set in exactly one place in this file")
     return values[0]
-
-
-def _is_self(node: cst.BaseExpression) -> bool:
-    return isinstance(node, cst.Name) and node.value == "self"
 
 
 def _value_of(module: SourceModule, node: cst.CSTNode) -> cst.BaseExpression | None:

@@ -7,7 +7,7 @@ whether any are selected only saves time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from compilescope.fixes.branches.layers import check_unhooked, class_of_layer, makers_of
@@ -22,19 +22,25 @@ from compilescope.fixes.values.selections import (
 )
 from compilescope.fixes.values.tensors import bare, facts_of, is_static
 from compilescope.source.flow import operators
+from compilescope.source.flow.aliasing import runs_without_grad
 from compilescope.source.flow.purity import operator_of, remarks, short
 from compilescope.source.refusals import NeedsRun, Refused
-from compilescope.source.syntax.bindings import parameters_of, statements_of
+from compilescope.source.syntax.bindings import parameters_of, receiver_of, statements_of
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.syntax.snippets import number
 from compilescope.source.trees import cst, kinds
 
+ZEROS = (
+    "Where no row is selected, the result requires a gradient, and what the rows are computed with "
+    "gets a gradient of zeros, where it had none."
+)
+"""What a patch states that lets work run on no rows, where gradients are computed."""
 _OVER_THE_LAST = frozenset({"softmax", "log_softmax", "chunk", "split", "unsqueeze", "squeeze"})
 """With -1 for their dimension, row by row."""
 _BY_WEIGHTS = frozenset({"linear", "matmul", "mm"})
 _ARITHMETIC = kinds(lambda: (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.Power))
 _NAMES = kinds(lambda: (cst.Name, cst.Attribute))
-_LAYERS = frozenset(
+LAYERS_BY_ROW = frozenset(
     {"Identity", "Linear", "LayerNorm", "RMSNorm", "ReLU", "ReLU6", "LeakyReLU", "PReLU", "ELU"}
     | {"SELU", "CELU", "GELU", "SiLU", "Mish", "Sigmoid", "Tanh", "Tanhshrink", "Softplus"}
     | {"Softshrink", "Softsign", "LogSigmoid", "Hardtanh", "Hardsigmoid", "Hardswish"}
@@ -56,6 +62,15 @@ def check_empty_work(subject: Subject, work: Sequence[cst.CSTNode], selected: Se
     for statement in work:
         checker.statement(statement)
     check_private(subject, work, checker.set)
+
+
+def is_graded(subject: Subject, written: Collection[str]) -> bool:
+    """May a gradient come back through what is written? False where a run has shown it all."""
+    if runs_without_grad(subject.module, subject.statement):
+        return False
+    lines = subject.program.facts.seen.get(subject.file, {})
+    seen = [fact for names in lines.values() for name in written for fact in names.get(name, ())]
+    return not seen or any(fact.requires_grad for fact in seen)
 
 
 class _Checker:
@@ -350,7 +365,7 @@ class _Checker:
             package, _, name = meaning.rpartition(".")
             if package == "torch.nn":
                 in_place = any(arg.keyword and arg.keyword.value == "inplace" for arg in made.args)
-                if name in _LAYERS and not in_place:
+                if name in LAYERS_BY_ROW and not in_place:
                     return
                 shown = short(module, made)
                 raise Refused(f"a layer with `{shown}` may do more than compute row by row")
@@ -361,7 +376,7 @@ class _Checker:
         if found is None or self.depth == 0:
             raise Refused(f"it is unknown what `{short(module, made.func)}` does with no rows")
         home, forward = found
-        names = [each for each in parameters_of(forward) if each != "self"]
+        names = [each for each in parameters_of(forward) if each != receiver_of(home, forward)]
         inner = _Checker(self.subject, home, Selected(rows=set(names[:1])))
         inner.depth, inner.own = self.depth - 1, False
         if len(names) != 1:

@@ -31,7 +31,7 @@ from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst
 
 _LOCAL = late(r"^L\['(\w+)'\]$")
-_ATTRIBUTE = late(r"^L\['self'\](?:\._(?:parameters|buffers)\['(\w+)'\]|\.(\w+))$")
+_ATTRIBUTE = late(r"^L\['(\w+)'\](?:\._(?:parameters|buffers)\['(\w+)'\]|\.(\w+))$")
 _GLOBAL = late(r"^G\['(\w+)'\]$")
 _TYPED = late(r"type=<class '(int|float|bool)'>$")
 _NUMBERED = late(r"_\d+$")
@@ -186,7 +186,7 @@ def name_of(source: str) -> str:
     if local := _LOCAL.match(source):
         return local[1]
     if attribute := _ATTRIBUTE.match(source):
-        return f"self.{attribute[1] or attribute[2]}"
+        return f"{attribute[1]}.{attribute[2] or attribute[3]}"
     if outside := _GLOBAL.match(source):
         return f".{outside[1]}"
     return ""

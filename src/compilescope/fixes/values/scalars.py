@@ -16,12 +16,14 @@ from compilescope.fixes.values.graph_values import graph_values
 from compilescope.fixes.values.kinds import Kind, category, joined_kind, kind_of
 from compilescope.fixes.values.tensors import facts_of, is_static, is_tensor
 from compilescope.source.flow import operators
-from compilescope.source.flow.aliasing import is_buffer
+from compilescope.source.flow.aliasing import check_unchanged, is_buffer
 from compilescope.source.flow.liveness import reads, targets
 from compilescope.source.flow.purity import operator_of, short
 from compilescope.source.refusals import NeedsRun, Refused
 from compilescope.source.syntax.bindings import declared_names, statements_of
+from compilescope.source.syntax.edit import Edit
 from compilescope.source.syntax.module import SourceModule
+from compilescope.source.syntax.snippets import number
 from compilescope.source.trees import cst, kinds
 
 _PLAIN_BASES = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "builtins.object"})
@@ -50,10 +52,15 @@ class Uses:
         subject: Subject,
         leaving: Collection[cst.CSTNode] = (),
         tensor: cst.CSTNode | None = None,
+        kind: Kind | None = None,
         inner: Uses | None = None,
         set_again: Collection[cst.CSTNode] = (),
+        indexes: bool = False,
     ) -> None:
+        """`indexes`: the fix writes `indexed` anew, so that the number may be an index."""
         self._subject = subject
+        self._indexes = indexes
+        self.indexed: list[cst.Subscript] = []
         self._module = subject.module
         self._names: set[str] = set()
         self._leaving = leaving
@@ -61,7 +68,7 @@ class Uses:
         self._set_again = set_again
         """Statements that may give its name another number, which somebody else sees to."""
         self._tensor_read = tensor
-        self._kind = kind_of(subject, tensor) if tensor is not None else None
+        self._kind = kind_of(subject, tensor) if tensor is not None else kind
         """Of the tensor that is to take the number's place."""
         self.is_used = False
         """Is a name of it read, but for what somebody else sees to?"""
@@ -88,6 +95,8 @@ class Uses:
             self._comparison(above.comparisons[0])
         elif isinstance(above, cst.Arg):
             self._argument(above)
+        elif isinstance(above, cst.Index) and self._indexes:
+            self._index(above)
         elif isinstance(above, cst.AugAssign) and isinstance(above.operator, _IN_PLACE):
             self._tensor(above.target, above)
         elif isinstance(above, cst.Assign) and len(above.targets) == 1:
@@ -151,6 +160,7 @@ class Uses:
             isinstance(above.operator, (cst.Add, cst.Subtract, cst.Multiply))
             or (divides and above.left is node and _is_nonzero(other))
             or (divides and above.right is node and self._is_positive(node))
+            or (isinstance(above.operator, cst.Power) and self._is_exponent(above, node))
         ):
             self._computed = True
             self.follow(above)
@@ -159,16 +169,22 @@ class Uses:
         else:
             self._refuse(above)
 
+    def _is_exponent(self, above: cst.BinaryOperation, node: cst.CSTNode) -> bool:
+        """`2 ** n` in double precision: of whole numbers, Python's have no end."""
+        double = self._kind is not None and self._kind.dtype == "float64"
+        base = number(above.left)
+        return double and above.right is node and base is not None and base > 0
+
     def _is_positive(self, node: cst.CSTNode) -> bool:
         """`norm + 1e-6`: Python never divides by zero there, nor does a tensor of 32 bits."""
         if not isinstance(node, cst.BinaryOperation) or not isinstance(node.operator, cst.Add):
             return False
         if self._kind is None or self._kind.dtype not in ("float32", "float64"):
             return False
-        number, added = node.left, node.right
-        if isinstance(number, (cst.Integer, cst.Float)):
-            number, added = added, number
-        this = isinstance(number, cst.Name) and number.value in self._names
+        name, added = node.left, node.right
+        if isinstance(name, (cst.Integer, cst.Float)):
+            name, added = added, name
+        this = isinstance(name, cst.Name) and name.value in self._names
         small = float(added.evaluated_value) if isinstance(added, (cst.Integer, cst.Float)) else 0.0
         return this and small > _SMALLEST and self._is_never_negative
 
@@ -248,6 +264,33 @@ class Uses:
             return
         self._refuse(call)
 
+    def _index(self, index: cst.Index) -> None:
+        """`rows[n]`, `x[b, n]`, `x[:, n]`: the number is the last index of a tensor."""
+        element = self._module.parent(index)
+        whole = self._module.parent(element) if element is not None else None
+        if not isinstance(whole, cst.Subscript) or whole.slice[-1] is not element:
+            self._refuse(whole)
+            return
+        if self._kind is None or self._kind.dtype not in ("int64", "int32") or self._computed:
+            self._refuse(whole)
+        if not is_tensor(self._subject, whole.value):
+            raise Refused(f"it is unknown whether `{short(self._module, whole.value)}` is a tensor")
+        if not all(self._is_row(each.slice) for each in whole.slice[:-1]):
+            self._refuse(whole)
+        above = self._module.parent(whole)
+        if isinstance(above, (cst.AssignTarget, cst.AugAssign, cst.Del, cst.Subscript)):
+            self._refuse(above)
+        self.indexed.append(whole)
+
+    def _is_row(self, part: cst.BaseSlice) -> bool:
+        """`:`, or a whole number that is known while tracing."""
+        if isinstance(part, cst.Slice):
+            return part.lower is None and part.upper is None and part.step is None
+        value = part.value if isinstance(part, cst.Index) else None
+        if isinstance(value, cst.Name):
+            return _counts_turns(self._module, value)
+        return value is not None and isinstance(number(value), int)
+
     def _are_bounds(self, call: cst.Call) -> bool:
         """One bound, or two that both are this number: torch takes no tensor beside a number."""
         bounds = [each for each in call.args if each.keyword is not None]
@@ -314,6 +357,42 @@ class Uses:
 
 _IN_PLACE = kinds(lambda: (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign, cst.DivideAssign))
 _OPERATORS = kinds(lambda: (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.Power))
+
+
+def _counts_turns(module: SourceModule, name: cst.Name) -> bool:
+    """Is it `b` of a loop over `enumerate(...)` or `range(...)`?"""
+    for above in module.ancestors(name):
+        loops = [above] if isinstance(above, (cst.For, cst.CompFor)) else []
+        if isinstance(above, (cst.ListComp, cst.GeneratorExp)):
+            loops = [above.for_in]
+        for loop in loops:
+            target: cst.CSTNode = loop.target
+            if isinstance(target, cst.Tuple) and module.calls(loop.iter, "builtins.enumerate"):
+                target = target.elements[0].value
+            elif not module.calls(loop.iter, "builtins.range"):
+                continue
+            if isinstance(target, cst.Name) and target.value == name.value:
+                return True
+    return False
+
+
+def _gathered(module: SourceModule, node: cst.Subscript) -> str:
+    """The same row, by an index that is a tensor of no dimensions: Dynamo reads the number of such
+    a tensor, and gathers by one that has a dimension."""
+    before = [module.code(each.slice) for each in node.slice[:-1]]
+    last = node.slice[-1].slice
+    assert isinstance(last, cst.Index)
+    left = [":" for each in node.slice[:-1] if isinstance(each.slice, cst.Slice)]
+    parts = ", ".join([*before, f"{module.code(last.value)}.view(1)"])
+    return f"{module.code(node.value)}[{parts}][{', '.join([*left, '0'])}]"
+
+
+def write_gathered(subject: Subject, edit: Edit, uses: Uses) -> None:
+    """Raises `Refused` where it shows that a gathered row is a copy, and a picked one is not."""
+    module = subject.module
+    for node in uses.indexed:
+        check_unchanged(module, subject.function, module.statement_of(node), [node])
+        edit.replace(node, edit.expression(_gathered(module, node)))
 
 
 def _makes_parameter(node: cst.CSTNode) -> bool:

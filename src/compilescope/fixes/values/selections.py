@@ -85,19 +85,24 @@ def asks_for_rows(subject: Subject, test: cst.BaseExpression, selected: Selected
         inner = asks_for_rows(subject, test.expression, selected)
         return None if inner is None else not inner
     if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
-        sign, limit = test.comparisons[0].operator, number(test.comparisons[0].comparator)
         if not _counts(module, test.left, selected):
             return None
-        if (isinstance(sign, (cst.GreaterThan, cst.NotEqual)) and limit == 0) or (
-            isinstance(sign, cst.GreaterThanEqual) and limit == 1
-        ):
-            return True
-        if (isinstance(sign, cst.Equal) and limit == 0) or (
-            isinstance(sign, cst.LessThan) and limit == 1
-        ):
-            return False
-        return None
+        only = test.comparisons[0]
+        return tells_rows(only.operator, number(only.comparator))
     return True if _counts(module, test, selected) or _any(module, test, selected) else None
+
+
+def tells_rows(sign: cst.CSTNode, limit: object) -> bool | None:
+    """Of a number of rows that is compared: True for `> 0`, False for `== 0`, else None."""
+    if (isinstance(sign, (cst.GreaterThan, cst.NotEqual)) and limit == 0) or (
+        isinstance(sign, cst.GreaterThanEqual) and limit == 1
+    ):
+        return True
+    if (isinstance(sign, cst.Equal) and limit == 0) or (
+        isinstance(sign, cst.LessThan) and limit == 1
+    ):
+        return False
+    return None
 
 
 def _counts(module: SourceModule, node: cst.BaseExpression, selected: Selected) -> bool:

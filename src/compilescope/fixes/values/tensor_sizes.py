@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from compilescope.findings.breaks import BreakFinding
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.extraction import SIZING
 from compilescope.fixes.values.kinds import kind_of
@@ -18,10 +19,17 @@ from compilescope.source.flow.aliasing import changes_in_place, is_fresh
 from compilescope.source.flow.liveness import only_value, reads, targets
 from compilescope.source.flow.purity import operator_of, short
 from compilescope.source.refusals import NotMeant, Refused
-from compilescope.source.syntax.bindings import declared_names, parameters_of
+from compilescope.source.syntax.bindings import (
+    declared_names,
+    is_receiver,
+    parameters_of,
+    receiver_of,
+)
+from compilescope.source.syntax.edit import Edit
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst, kinds
 
+TOLD = "Messages of exceptions show the number itself, `2` and not `tensor(2)`."
 _WHOLE = kinds(lambda: (cst.Add, cst.Subtract, cst.Multiply))
 _EQUAL = kinds(lambda: (cst.Equal, cst.NotEqual))
 _TAKING = SIZING | {"linspace"}
@@ -89,7 +97,7 @@ def _origins_of_value(
 ) -> Iterator[cst.BaseExpression]:
     if isinstance(value, cst.Name):
         yield from _origins(module, value, depth - 1)
-    elif isinstance(value, cst.Call) and _helper(module, value) is not None:
+    elif isinstance(value, cst.Call) and helper_of(module, value) is not None:
         for returned in _returned_by(module, value):
             yield from _origins_of_value(module, returned, depth - 1)
     else:
@@ -114,12 +122,12 @@ def _unpacked(module: SourceModule, function: cst.FunctionDef, name: str) -> tup
     raise Refused(f"it is unknown where `{name}` is computed")
 
 
-def _helper(module: SourceModule, call: cst.Call) -> cst.FunctionDef | None:
+def helper_of(module: SourceModule, call: cst.Call) -> cst.FunctionDef | None:
     """The function of this file that it calls: `f(x)`, `self.f(x)`."""
     func = call.func
     name = func.value if isinstance(func, cst.Name) else ""
-    if isinstance(func, cst.Attribute) and isinstance(func.value, cst.Name):
-        name = func.attr.value if func.value.value in ("self", "cls") else ""
+    if isinstance(func, cst.Attribute) and is_receiver(module, func.value):
+        name = func.attr.value
     found = [
         each
         for each in module.walk()
@@ -129,7 +137,7 @@ def _helper(module: SourceModule, call: cst.Call) -> cst.FunctionDef | None:
 
 
 def _returned_by(module: SourceModule, call: cst.Call) -> list[cst.BaseExpression]:
-    helper = _helper(module, call)
+    helper = helper_of(module, call)
     if helper is None:
         raise Refused(f"it is unknown what `{short(module, call)}` returns")
     found = [
@@ -184,11 +192,7 @@ def argument_of(
 def _parameters(module: SourceModule, function: cst.FunctionDef) -> list[str]:
     """As a call gives them: without `self`."""
     names = parameters_of(function)
-    is_static_method = any(
-        module.code(each.decorator) == "staticmethod" for each in function.decorators
-    )
-    is_method = module.class_of(function) is not None and not is_static_method
-    return names[1:] if is_method else names
+    return names[1:] if receiver_of(module, function) else names
 
 
 def check_kept(
@@ -204,7 +208,7 @@ def check_kept(
         call = module.parent(arg) if isinstance(arg, cst.Arg) else None
         if read.value != name or not isinstance(call, cst.Call) or not depth:
             continue
-        helper = _helper(module, call)
+        helper = helper_of(module, call)
         if helper is not None and helper is not function:
             for parameter in _parameters(module, helper):
                 if _is_handed(module, helper, call, parameter, read):
@@ -345,7 +349,7 @@ class SizeUses:
             return self._refuse(call)
         if operator_of(module, call) in _TAKING:
             return None
-        helper = _helper(module, call)
+        helper = helper_of(module, call)
         if helper is None or within:
             return self._refuse(call)
         names = _parameters(module, helper)
@@ -426,3 +430,29 @@ class SizeUses:
     def _refuse(self, above: cst.CSTNode | None) -> None:
         shown = f" in `{short(self._module, above)}`" if above is not None else ""
         raise NotMeant(f"a tensor is used as more than a size{shown}")
+
+
+def write_numbers(subject: Subject, edit: Edit) -> bool:
+    """Write `.item()` behind what makes each size. Is one of them part of a message?"""
+    module, told = subject.module, False
+    origins: dict[cst.BaseExpression, None] = {}
+    for there in break_sites(subject):
+        for size in sizes_at(there):
+            origins.update(dict.fromkeys(origins_of(module, size)))
+    if not origins:
+        raise NotMeant("no tensor is used as a size here")
+    for origin in origins:
+        uses = SizeUses(subject, module)
+        uses.follow(origin)
+        told = told or uses.is_told
+        plain = isinstance(origin, (cst.Call, cst.Subscript)) or origin.lpar
+        code = module.code(origin)
+        edit.replace(origin, edit.expression(f"{code}.item()" if plain else f"({code}).item()"))
+    return told
+
+
+def break_sites(subject: Subject) -> Iterator[Subject]:
+    """Every graph break in the file."""
+    for site in subject.program.digest.sites:
+        if isinstance(site, BreakFinding) and site.file == subject.file:
+            yield Subject(site, subject.program)

@@ -10,7 +10,7 @@ from compilescope.fixes.values.graph_values import ValueFact
 from compilescope.source.flow import operators
 from compilescope.source.flow.liveness import next_statement, only_value
 from compilescope.source.flow.purity import operator_of
-from compilescope.source.syntax.bindings import parameters_of
+from compilescope.source.syntax.bindings import is_receiver, parameters_of
 from compilescope.source.trees import cst
 
 _STATIC_CALLS = {
@@ -205,8 +205,20 @@ def _is_whole_reduction(subject: Subject, call: cst.Call) -> bool:
         operands.insert(0, func.value)
     if name in operators.REDUCTIONS:
         return len(operands) == 1
+    if name in operators.LOSSES and not is_method and _is_reduced(call):
+        return True
     elementwise = operators.PLAIN | operators.STEEP | {"float", "double", "detach", "bool", "item"}
     return name in elementwise and all(is_one_number(subject, each) for each in operands)
+
+
+_OTHER_REDUCTIONS = frozenset({"reduction", "reduce", "size_average"})
+
+
+def _is_reduced(call: cst.Call) -> bool:
+    """Nobody says how a loss is to be reduced: to its mean."""
+    words = {arg.keyword.value for arg in call.args if arg.keyword is not None}
+    plain = [arg for arg in call.args if arg.keyword is None]
+    return len(plain) <= 2 and not words & _OTHER_REDUCTIONS and not any(a.star for a in call.args)
 
 
 def needs_grad(subject: Subject, nodes: list[cst.CSTNode]) -> bool:
@@ -234,7 +246,7 @@ def _value_facts(subject: Subject, node: cst.CSTNode) -> tuple[ValueFact, ...] |
     above = module.parent(node)
     if isinstance(above, cst.For) and node in (above.iter, above.target):
         return None  # What it holds is seen where the loop's variable is used.
-    if isinstance(above, cst.Attribute) and node.value == "self":
+    if isinstance(above, cst.Attribute) and is_receiver(module, node):
         return subject.facts(module.code(above))
     if isinstance(above, cst.Attribute) and above.attr.value in ("grad", "data"):
         # A tensor of its own: whether the weight requires a gradient says nothing of it.
@@ -246,7 +258,11 @@ def _value_facts(subject: Subject, node: cst.CSTNode) -> tuple[ValueFact, ...] |
 
 
 def _facts_in_loop(subject: Subject, name: cst.Name, held: str) -> tuple[ValueFact, ...]:
-    """Of the variable of a loop around it, or what it holds: it is there only within."""
+    """Of the variable of a loop or a list comprehension around it, or what it holds: it is there
+    only within."""
+    items = subject.module.around(name, cst.ListComp)
+    if items is not None and subject.module.code(items.for_in.target) == name.value:
+        return subject.facts(held, subject.module.line(items.elt))
     loop = subject.module.around(name, cst.For)
     if loop is None or subject.module.code(loop.target) != name.value:
         return ()

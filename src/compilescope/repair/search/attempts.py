@@ -211,6 +211,8 @@ def first_proposal(subject: Subject, options: SearchOptions, log: TryLog) -> Pro
             return None
         patch = _proposed(fix, subject, options)
         if not isinstance(patch, Refused):
+            if patch.keeps_break:
+                return None  # What removes that break comes first.
             return ProposedFix(subject, fix, patch, tuple(refused), ordered[place + 1 :])
         refused.append((fix, patch))
     return None

@@ -54,6 +54,9 @@ from compilescope.repair.trials.workbench import Workbench
 _ROUNDS, _ROUNDS_ALONE = 3, 2
 """Of timing: all fixes together, and each alone. Chosen: a round runs both versions once more, and
 three are the fewest of which one is in the middle."""
+_COLD_ROUNDS, _COLD_ROUNDS_ALONE = 2, 0
+"""Of these with empty caches, which is most of what timing takes: two are the fewest that can be
+apart from each other. Of each fix alone only a warm call is told."""
 
 
 def search(target: Target, options: SearchOptions, warm: WarmParent | None = None) -> SearchResult:
@@ -366,23 +369,23 @@ class _Search:
         """Of all together; and of each alone, where there are several and there is time."""
         kept = [(before, tried) for before, after in pairwise(steps) for tried in after.kept]
         self.options.progress("timing", 0, len(kept))
-        times = self._measured(Version(), steps[-1].version, _ROUNDS)
+        times = self._measured(Version(), steps[-1].version, _ROUNDS, _COLD_ROUNDS)
         for number, (before, tried) in enumerate(kept, 1):
             alone = times
             if len(kept) > 1 and times is not None and times.warm_call is not None:
                 self.options.progress("timing", number, len(kept))
                 version = before.version.with_patch(tried.patch)
-                alone = self._measured(before.version, version, _ROUNDS_ALONE)
+                alone = self._measured(before.version, version, _ROUNDS_ALONE, _COLD_ROUNDS_ALONE)
             if alone is not None:
                 self.log.time(tried, alone)
         return times
 
-    def _measured(self, before: Version, after: Version, rounds: int) -> Times | None:
+    def _measured(self, before: Version, after: Version, rounds: int, cold: int) -> Times | None:
         """None where there is no time for it."""
         if not self.budget.allows(2 * rounds):
             return None
         try:
-            return measure(self.bench, before, after, rounds=rounds)
+            return measure(self.bench, before, after, rounds=rounds, cold=cold)
         except OutOfTime:
             return None
 

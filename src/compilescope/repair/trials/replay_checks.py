@@ -19,7 +19,7 @@ import msgspec
 
 from compilescope.diff.runs.model_state import GRADIENT
 from compilescope.diff.runs.trial import STEPPED
-from compilescope.fixes.patch import Allowance
+from compilescope.fixes.patch import Allowance, fields_read, reading
 from compilescope.model.fix_search import FixCheck
 from compilescope.repair.trials.child.recipes import OTHER_WEIGHTS, RECORDED, InputRecipe
 from compilescope.repair.trials.recorded_runs import ComparedValues, ReplayedRun, read_record
@@ -54,16 +54,16 @@ def judge_original(asked: dict[str, Any]) -> Any:
     probed = _probed(asked["original"])
     for call in probed.calls:
         if call["left_out"]:
-            found.unknown(f"{call['name']} cannot be replayed: {call['left_out']}")
+            found.unknown(f"`{call['name']}` cannot be replayed: {call['left_out']}")
         elif call.get("shared"):
             names = ", ".join(call["shared"])
-            found.unknown(f"{call['name']} cannot be replayed: {names} cannot be copied")
+            found.unknown(f"`{call['name']}` cannot be replayed: {names} cannot be copied")
         elif _is_unlike(probed, call):
-            found.unknown(f"{call['name']} returns something different when it is called again")
+            found.unknown(f"`{call['name']}` returns something different when it is called again")
         for words in call.get("endless", ()):
-            found.notes.append(f"{call['name']} does not finish on {words}: skipped")
+            found.notes.append(f"`{call['name']}` does not finish on {words}: skipped")
         for family in call.get("fatal", ()):
-            found.notes.append(f"other {family} end the process in {call['name']}: skipped")
+            found.notes.append(f"other {family} end the process in `{call['name']}`: skipped")
     return msgspec.to_builtins(found)
 
 
@@ -76,13 +76,20 @@ def judge_version(asked: dict[str, Any]) -> Any:
         _probed(asked[name]) if asked[name] is not None else None for name in ("compiled", "again")
     )
     allows: frozenset[Allowance] = frozenset(asked["allows"])
+    read = fields_read(allows)
+    if read is not None and len(original.record["regions"]) > 1:
+        # Whose results these fields are of, nothing tells: all of them count.
+        allows, read = allows - reading(read), None
     comparison = _Comparison(original, compiled, again, probed, allows, found)
     try:
         comparison.compare_all()
     except Needs as needed:
         return {"needs": str(needed)}
     if not found.is_settled and "other-random-numbers" not in allows:
-        wrong = astray(original, probed)
+        wrong = astray(original, probed, sizes=read is None)
+        if read is not None:
+            shown = ", ".join(f"`{each}`" for each in sorted(read))
+            found.notes.append(f"of its results, the program reads {shown} alone")
         if wrong:
             found.checks.append(FixCheck("calls", "fail", wrong))
     if probed.exit_status != original.exit_status and not found.is_settled:
@@ -142,11 +149,11 @@ class _Comparison:
         for call in self._original.calls:
             other = self._theirs.get((call["region"], call["call"]))
             if other is None:
-                words = f"call {call['call']} of {call['name']} is missing: the program takes "
+                words = f"call {call['call']} of `{call['name']}` is missing: the program takes "
                 self._fail("regions", f"{words}another path")
                 return
             if other["left_out"]:
-                self._found.unknown(f"{call['name']}: {other['left_out']}")
+                self._found.unknown(f"`{call['name']}`: {other['left_out']}")
                 return
             if other.get("left_out_recipes"):
                 self._found.notes.append(f"{other['left_out_recipes']} sets of inputs skipped")
@@ -176,7 +183,7 @@ class _Comparison:
                 continue
             if recipe[0] == OTHER_WEIGHTS and "rebuilt-attributes" in self._allows:
                 # What shared its memory moves with the other there, and no longer does here.
-                words = f"{call['name']} on {InputRecipe(*recipe).words()}: not compared"
+                words = f"`{call['name']}` on {InputRecipe(*recipe).words()}: not compared"
                 self._found.notes.append(words)
                 continue
             exact = ours.get(recipe, "exact")
@@ -184,7 +191,7 @@ class _Comparison:
                 replay = theirs.get(recipe, mode)
                 if replay is None:
                     if mode == "compiled" and recipe[0] == RECORDED:
-                        self._found.unknown(f"{call['name']} was not replayed in compiled mode")
+                        self._found.unknown(f"`{call['name']}` was not replayed in compiled mode")
                         return
                     continue
                 wrong = self._judge.differences((ours, wanted), (theirs, replay), exact)
@@ -228,18 +235,18 @@ class _Comparison:
                     "gradients of the original differ" if only_gradients else "the original differs"
                 )
                 on = InputRecipe(*recipe).words()
-                words = f"{call['name']} on {on}: {what} from run to run, not compared"
+                words = f"`{call['name']}` on {on}: {what} from run to run, not compared"
                 self._found.notes.append(f"{words} ({own[0].words})")
         return left
 
     def _compare_inputs(self, call: dict[str, Any], ours: Any, theirs: Any) -> bool:
         if not same_kinds(ours, theirs):
             # It may well be right; but what other inputs would be alike nobody can say.
-            self._found.unknown(f"{call['name']} is called with different kinds of arguments")
+            self._found.unknown(f"`{call['name']}` is called with different kinds of arguments")
             return False
         words = same_values(ours, theirs)
         if words:
-            self._fail("inputs", f"{call['name']} is called with different inputs: {words}")
+            self._fail("inputs", f"`{call['name']}` is called with different inputs: {words}")
         return not words
 
     def _weighed(
@@ -252,7 +259,7 @@ class _Comparison:
         """Those that compiling the original does not make as well, and that chance does not."""
         if wrong and "other-random-numbers" in self._allows and _draws(call):
             wrong = [d for d in wrong if not (d.aspect == "values" and _is_number_only(d))]
-            self._found.notes.append(f"{call['name']} draws random numbers: values not compared")
+            self._found.notes.append(f"`{call['name']}` draws random numbers: values not compared")
         if not wrong:
             return
         if self._compiled is None:
@@ -271,7 +278,7 @@ class _Comparison:
         yield from kept
         if not left and not kept:
             on = InputRecipe(*recipe).words()
-            words = f"{call['name']} on {on}: compiling it makes a difference"
+            words = f"`{call['name']}` on {on}: compiling it makes a difference"
             self._found.notes.append(f"{words} without the patch too ({wrong[0].words})")
 
     def _report(
@@ -285,7 +292,7 @@ class _Comparison:
         first = wrong[0]
         inputs = InputRecipe(*recipe).words()
         how = "" if mode == "eager" else ", compiled"
-        words = f"{call['name']} on {inputs}{how}: {first.words}"
+        words = f"`{call['name']}` on {inputs}{how}: {first.words}"
         self._found.checks.append(FixCheck(_NAMES[first.aspect], first.verdict, words))
 
 
@@ -324,15 +331,15 @@ APART = 0.02
 of all steps so far is in them. benchmarks/fix_limits.py measures how far right patches drift."""
 
 
-def astray(before: ReplayedRun, after: ReplayedRun) -> str:
+def astray(before: ReplayedRun, after: ReplayedRun, *, sizes: bool = True) -> str:
     """Where the calls of regions, also those that were not recorded, are not as many or give
-    something of another size; empty where they do not."""
+    something of another size; empty where they do not. `sizes`: compare these too."""
     for number, name in enumerate(before.record["regions"]):
         old, new = (p.record["trails"].get(str(number), []) for p in (before, after))
         if len(old) != len(new):
             return f"{name} is called {len(new)} times; the original calls it {len(old)} times"
         for call, (a, b) in enumerate(zip(old, new, strict=True), 1):
-            if _gap(a, b) > APART:
+            if sizes and _gap(a, b) > APART:
                 words = (
                     f"call {call} of {name} returns something different: its numbers add up to "
                     f"{b:g}"
@@ -371,12 +378,12 @@ def differs_from_itself(first: ReplayedRun, again: ReplayedRun) -> str:
         ours, theirs = Replays(first, one), Replays(again, other)
         words = same_values((ours, one["inputs"]), (theirs, other["inputs"]))
         if words:
-            return f"{one['name']} is called with different inputs each time: {words}"
+            return f"`{one['name']}` is called with different inputs each time: {words}"
         for recipe in ours.recipes:
             old, new = ours.get(recipe, "eager"), theirs.get(recipe, "eager")
             if old is None or new is None:
                 continue
             wrong = judge.differences((ours, old), (theirs, new))
             if wrong:
-                return f"{one['name']} returns something different each time: {wrong[0].words}"
+                return f"`{one['name']}` returns something different each time: {wrong[0].words}"
     return astray(first, again)

@@ -12,8 +12,9 @@ import torch
 
 from compilescope.diff.runs.trial import TrialValue
 from compilescope.diff.values import Comparer
-from compilescope.fixes.patch import Allowance
+from compilescope.fixes.patch import Allowance, fields_read
 from compilescope.model.body import Verdict
+from compilescope.patterns import late
 from compilescope.repair.trials.child.kept_outcomes import KeptOutcome, read_kept
 from compilescope.repair.trials.child.recipes import is_whole
 from compilescope.repair.trials.printed_output import compare_output
@@ -67,6 +68,7 @@ class Judge:
 
     def __init__(self, allows: frozenset[Allowance]) -> None:
         self._allows = allows
+        self._read = fields_read(allows)
 
     def differences(
         self,
@@ -87,6 +89,9 @@ class Judge:
             compared = [each for each in compared if each.path not in free]
         if old["error"] is None:
             compared += self._notes(old, new)
+        if self._read is not None:
+            gone = _fields(kept) - _fields(other) - self._read
+            compared = [each for each in compared if _field_of(each.path) not in gone]
         return compared + list(self._printed(old, new))
 
     def _errors(self, old: Replay, new: Replay) -> Iterator[ReplayDifference]:
@@ -135,6 +140,22 @@ class Judge:
             yield ReplayDifference(
                 "printed", "", "fail", f"what it prints or logs differs: {told.words}"
             )
+
+
+_FIELD = late(r"output(?:\.(\w+)|\['(\w+)'\])")
+
+
+def _field_of(path: str) -> str:
+    """`past` for `output.past.layers[0].keys` or `output['past']`: what the program reads of the
+    result to get there."""
+    found = _FIELD.match(path)
+    return found.group(1) or found.group(2) if found else ""
+
+
+def _fields(kept: KeptOutcome) -> set[str]:
+    """Of the result itself, those that are not None."""
+    leaves = [path for path, value in kept.outcome.values.items() if value.leaf is not None]
+    return {_field_of(path) for path in [*leaves, *kept.outcome.containers]} - {""}
 
 
 def _compare(

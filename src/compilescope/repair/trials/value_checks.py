@@ -105,6 +105,8 @@ def check_branches(
         if _matters(branch, covered["branches"], change):
             return [FixCheck("branches", "unknown", words)], notes
         notes.append(words)
+    for words in _unsettled(covered.get("values", ()), changes):
+        return [FixCheck("branches", "unknown", words)], notes
     notes += _unreached(covered.get("lines", {}), changes)
     if not count:
         return [FixCheck("branches", "pass", "the patch replaces no branch")], notes
@@ -115,11 +117,14 @@ def check_branches(
 def _compared(covered: dict[str, Any], skipped: Collection[list[Any]]) -> dict[str, Any]:
     if not skipped or not covered:
         return covered
-    branches = [
-        {**each, "sides": sorted({side for side, asked in each["takers"] if asked not in skipped})}
-        for each in covered["branches"]
-    ]
-    return {**covered, "branches": branches}
+    left = {
+        kind: [
+            {**each, "sides": sorted({s for s, asked in each["takers"] if asked not in skipped})}
+            for each in covered[kind]
+        ]
+        for kind in ("branches", "values")
+    }
+    return {**covered, **left}
 
 
 def _unreached(lines: dict[str, list[int]], changes: Changes) -> Iterator[str]:
@@ -151,6 +156,42 @@ def _runs(node: ast.stmt) -> bool:
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return False
     return not isinstance(node, (ast.Global, ast.Nonlocal, ast.Pass))
+
+
+def _unsettled(values: Collection[dict[str, Any]], changes: Changes) -> Iterator[str]:
+    """Names that a patch sets once and for all, where what they were set to was not seen to be
+    true and false: whatever hangs on them goes one way."""
+    for file, change in changes.files.items():
+        new = dict(_assigned(change.new_text, change.added))
+        for line in sorted(change.removed):
+            for name, value in _assigned(change.old_text, {line}):
+                if not _is_truth(new.get(name)) or _is_truth(value):
+                    continue
+                seen = [e for e in values if e["file"] == file and e["line"] == line]
+                sides = {side for each in seen for side in each["sides"]}
+                if sides != {True, False}:
+                    source = change.old_text.splitlines()[line - 1].strip()
+                    words = f"was never {'false' if True in sides else 'true'}"
+                    yield f"`{name}` on line {line} ({source}) {words if sides else 'was not seen'}"
+
+
+def _is_truth(value: ast.expr | None) -> bool:
+    """`True`, or `not shown or mask.any().item()`, which asks only where a name is true."""
+    if isinstance(value, ast.BoolOp):
+        first = value.values[0]
+        return isinstance(first, ast.UnaryOp if isinstance(value.op, ast.Or) else ast.Name)
+    return isinstance(value, ast.Constant) and type(value.value) is bool
+
+
+def _assigned(text: str, lines: Collection[int]) -> Iterator[tuple[str, ast.expr]]:
+    """What assignments on these lines set, and to what."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and node.lineno in lines:
+            yield from ((ast.unparse(target), node.value) for target in node.targets)
 
 
 def _written_sides(branch: dict[str, Any], change: ChangedFile) -> set[bool]:

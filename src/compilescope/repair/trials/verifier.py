@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import statistics
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 
 from compilescope.findings.breaks import BreakFinding
-from compilescope.fixes.patch import Allowance
+from compilescope.fixes.patch import Allowance, fields_read
 from compilescope.model.bodies import GraphBreak, RegionTime
 from compilescope.model.fix_search import (
     FixCheck,
@@ -149,7 +150,12 @@ class _Trial:
         # How it ended comes first: what a run lost that broke off says nothing.
         self.checks += [self._exit(after)]
         self.checks += check_losses(
-            self._before.captured, after, gone, self.changes, self.uncovered
+            self._before.captured,
+            after,
+            gone,
+            self.changes,
+            self.uncovered,
+            skips=fields_read(self._allows) is not None,
         )
         found = self._verdict()
         if found is not None:
@@ -261,7 +267,7 @@ class _Before:
             if given_up:
                 return f"{given_up} was not traced: {_place(gone)} broke the graph there"
         if (site.file, site.function) not in self._traced:
-            return f"{site.function} was not traced before"
+            return f"`{site.function}` was not traced before"
         return ""
 
     def _old_line(self, site: BreakFinding) -> int | None:
@@ -291,34 +297,54 @@ def _place(site: BreakFinding) -> str:
 NEVER_WARM = "no compiled region is called again after it is compiled"
 
 
-def measure(bench: Workbench, before: Version, after: Version, *, rounds: int = 3) -> Times:
-    """Both by turns, each time with empty caches for what is compiled."""
+def measure(
+    bench: Workbench, before: Version, after: Version, *, rounds: int = 3, cold: int = 2
+) -> Times:
+    """Both by turns. First calls and whole runs are timed in the `cold` first rounds, with empty
+    caches for what is compiled; the others time warm calls alone, of code that is in a cache."""
     seen: tuple[list[CapturedRun], list[CapturedRun]] = ([], [])
-    for _ in range(rounds):
-        for version, runs in zip((before, after), seen, strict=True):
-            with tempfile.TemporaryDirectory(prefix="compilescope-") as cache:
-                fresh = {"TORCHINDUCTOR_CACHE_DIR": cache}
-                run = bench.watch(version, timed=True, environment=fresh)
-            if run.timed_out:
-                return Times(reason=f"it did not finish within {bench.limit_s:g} s")
-            runs.append(run)
-        if all(_steady_s(run) is None for runs in seen for run in runs):
-            break  # Another round would show no more.
-    old, new = (_timed(runs) for runs in seen)
+    with ExitStack() as caches:
+        environments: list[dict[str, str]] = [{}, {}]
+        for number in range(rounds):
+            for side, version in enumerate((before, after)):
+                if number < cold:
+                    cache = tempfile.TemporaryDirectory(prefix="compilescope-")
+                    environments[side] = {"TORCHINDUCTOR_CACHE_DIR": caches.enter_context(cache)}
+                run = bench.watch(version, timed=True, environment=environments[side])
+                if run.timed_out:
+                    return Times(reason=f"it did not finish within {bench.limit_s:g} s")
+                seen[side].append(run)
+            if not _another_round_tells(*seen):
+                break
+    old, new = (_timed(runs, cold) for runs in seen)
     reason = ""
     if old.steady is None or new.steady is None:
         reason = NEVER_WARM
     return Times(old, new, reason, imports=bool(bench.cold))
 
 
-def _timed(runs: Sequence[CapturedRun]) -> Timed:
-    steady = [_steady_s(run) for run in runs]
-    first = [_warmup_s(run) for run in runs]
+def _another_round_tells(before: Sequence[CapturedRun], after: Sequence[CapturedRun]) -> bool:
+    """Not where no call is warm, nor where warm calls of both take as long: what two rounds leave
+    open, no third one settles."""
+    old, new = (_spread(_known(_steady_s, runs)) for runs in (before, after))
+    if old is None and new is None:
+        return False
+    overlap = old is not None and new is not None and old.low <= new.high and new.low <= old.high
+    return len(before) < 2 or not overlap
+
+
+def _timed(runs: Sequence[CapturedRun], cold: int) -> Timed:
     return Timed(
-        steady=_spread([s for s in steady if s is not None]),
-        first=_spread([s for s in first if s is not None]),
-        whole=_spread([run.seconds for run in runs]),
+        steady=_spread(_known(_steady_s, runs)),
+        first=_spread(_known(_warmup_s, runs[:cold])),
+        whole=_spread([run.seconds for run in runs[:cold]]),
     )
+
+
+def _known(
+    seconds: Callable[[CapturedRun], float | None], runs: Sequence[CapturedRun]
+) -> list[float]:
+    return [s for s in map(seconds, runs) if s is not None]
 
 
 def _steady_s(run: CapturedRun) -> float | None:

@@ -8,6 +8,7 @@ from compilescope.source.flow import operators
 from compilescope.source.flow.liveness import parameters, reads, targets
 from compilescope.source.flow.purity import operator_of
 from compilescope.source.refusals import Refused
+from compilescope.source.syntax.bindings import is_receiver
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst
 
@@ -101,18 +102,19 @@ def changes_in_place(module: SourceModule, node: cst.CSTNode) -> Iterator[tuple[
         elif isinstance(each, (cst.Assign, cst.AnnAssign)):
             for target in targets(each):
                 if isinstance(target, cst.Subscript):
-                    yield each, _head(target)
+                    yield each, _head(module, target)
         if changed is not None:
-            yield each, _head(changed)
+            yield each, _head(module, changed)
 
 
-def _head(node: cst.CSTNode) -> str:
+def _head(module: SourceModule, node: cst.CSTNode) -> str:
     """`x` of `x[0]` and `x.data`; `self.x` of `self.x[0]`."""
     while isinstance(node, (cst.Subscript, cst.Attribute, cst.Call)):
         if isinstance(node, cst.Call):
             node = node.func
         elif isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name):
-            return f"self.{node.attr.value}" if node.value.value == "self" else node.value.value
+            own = is_receiver(module, node.value)
+            return f"{node.value.value}.{node.attr.value}" if own else node.value.value
         else:
             node = node.value
     return node.value if isinstance(node, cst.Name) else ""
@@ -137,9 +139,7 @@ def is_changed_later(
 
 def is_buffer(module: SourceModule, node: cst.CSTNode) -> bool:
     """`self.x`, where the class registers a buffer or makes a tensor of that name."""
-    if not isinstance(node, cst.Attribute) or not isinstance(node.value, cst.Name):
-        return False
-    if node.value.value != "self":
+    if not isinstance(node, cst.Attribute) or not is_receiver(module, node.value):
         return False
     return any(_registers(each, node.attr.value) for each in module.walk())
 

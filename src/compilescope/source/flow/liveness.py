@@ -94,6 +94,34 @@ def is_read_later(
     return False
 
 
+def is_needed_after(
+    module: SourceModule, function: cst.FunctionDef, statement: cst.BaseStatement, name: str
+) -> bool:
+    """As `is_read_later`, but what other branches read does not count, nor what is set anew."""
+    if any(
+        each.value == name and module.function_of(each) is not function
+        for each in reads(module, function.body)
+    ):
+        return True
+    here: cst.CSTNode = statement
+    while here is not function:
+        if isinstance(here, _LOOPS) and is_read_later(module, function, statement, name):
+            return True
+        if isinstance(here, cst.BaseStatement) and isinstance(
+            module.parent(here), (cst.IndentedBlock, cst.Module)
+        ):
+            for each in module.following(here):
+                if name in names_read(module, each):
+                    return True
+                if _surely_sets(module, each, name):
+                    return False
+        above = module.parent(here)
+        if above is None:
+            return False
+        here = above
+    return False
+
+
 def _is_within(module: SourceModule, node: cst.CSTNode, above: cst.CSTNode) -> bool:
     return any(each is above for each in module.ancestors(node))
 

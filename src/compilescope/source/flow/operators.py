@@ -95,6 +95,12 @@ REDUCTIONS = named(
 )
 """Without a dimension, they give one number."""
 
+LOSSES = named(
+    "mse_loss l1_loss smooth_l1_loss huber_loss nll_loss cross_entropy binary_cross_entropy "
+    "binary_cross_entropy_with_logits kl_div gaussian_nll_loss poisson_nll_loss"
+)
+"""Of an input and a target they give one number, unless told to reduce otherwise."""
+
 TRUTHS = named(
     "any all isnan isinf isfinite isneginf isposinf eq ne lt le gt ge greater greater_equal less "
     "less_equal not_equal logical_and logical_or logical_not logical_xor isclose bool"

@@ -13,6 +13,7 @@ import msgspec
 
 from compilescope.source.flow import operators
 from compilescope.source.flow.liveness import only_value
+from compilescope.source.syntax.bindings import definitions_of, is_receiver
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst, kinds
 
@@ -23,6 +24,8 @@ where its value is thrown away; the rest as the tables of `operators` have them.
 _BUILTINS = {"len", "abs", "tuple", "list", "isinstance", "hasattr", "getattr", "type", "range"}
 _OUTPUT = {"print", "input", "open", "exec", "eval", "setattr", "delattr", "next"}
 _CHANGING = {"append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "add"}
+_DATACLASSES = frozenset({"dataclasses.dataclass"})
+_NAMED_TUPLES = frozenset({"typing.NamedTuple"})
 _LITERALS = kinds(lambda: (cst.Integer, cst.Float, cst.SimpleString))
 _SHAPE_METHODS = {
     "size",
@@ -83,14 +86,10 @@ def operator_of(module: SourceModule, call: cst.Call) -> str | None:
         if name is not None:
             return name
     if isinstance(func, cst.Attribute) and func.attr.value in operators.KNOWN:
-        if _is_self(func.value) or _is_imported(module, func.value):
+        if is_receiver(module, func.value) or _is_imported(module, func.value):
             return None
         return func.attr.value
     return None
-
-
-def _is_self(node: cst.BaseExpression) -> bool:
-    return isinstance(node, cst.Name) and node.value in ("self", "cls")
 
 
 def _is_imported(module: SourceModule, node: cst.BaseExpression) -> bool:
@@ -118,7 +117,7 @@ def _call(module: SourceModule, call: cst.Call) -> Iterator[Remark]:
         return
     func = call.func
     method = func.attr.value if isinstance(func, cst.Attribute) else ""
-    if method in _SHAPE_METHODS:
+    if method in _SHAPE_METHODS or makes_record(module, func):
         return
     if builtin in _OUTPUT:
         yield Remark("effect", f"the branch calls {builtin}()")
@@ -133,6 +132,32 @@ def _call(module: SourceModule, call: cst.Call) -> Iterator[Remark]:
     else:
         words = f"the branch calls {short(module, func)}(), which may do more than compute"
         yield Remark("unknown", words, call=call)
+
+
+def makes_record(module: SourceModule, func: cst.BaseExpression) -> bool:
+    """Is it a dataclass or a named tuple of the file that keeps what it is given, and does no
+    more?"""
+    found = definitions_of(module, func) if isinstance(func, cst.Name) else []
+    made = found[0] if len(found) == 1 else None
+    if not isinstance(made, cst.ClassDef):
+        return False
+    written = [each.decorator for each in made.decorators]
+    named = [each.func if isinstance(each, cst.Call) else each for each in written]
+    decorated = [bool(module.meaning(each) & _DATACLASSES) for each in named]
+    bases = [bool(module.meaning(each.value) & _NAMED_TUPLES) for each in made.bases]
+    # A base of another kind may have a method that is called.
+    known = all(decorated) and all(bases) and len(decorated) + len(bases) == 1
+    return known and not any(_is_own_making(module, each) for each in module.walk(made.body))
+
+
+def _is_own_making(module: SourceModule, node: cst.CSTNode) -> bool:
+    """A method that runs when one is made, or a function that makes a field."""
+    if isinstance(node, cst.FunctionDef):
+        return node.name.value in ("__init__", "__new__", "__post_init__", "__setattr__")
+    if isinstance(node, cst.Arg) and node.keyword is not None:
+        factory = node.keyword.value == "default_factory"
+        return factory and not any(m.startswith("builtins.") for m in module.meaning(node.value))
+    return False
 
 
 def _is_of_display(module: SourceModule, call: cst.Call) -> bool:

@@ -79,16 +79,30 @@ def parameters_of(function: cst.FunctionDef) -> list[str]:
     return [each.name.value for each in every]
 
 
-def is_receiver(module: SourceModule, name: cst.Name) -> bool:
-    """Is it the object, or the class, that a method is called on? It need not be named `self`."""
-    if name.value in ("self", "cls"):
+def receiver_of(module: SourceModule, function: cst.FunctionDef) -> str:
+    """What a method calls the object, or the class, that it is called on: `self`, as a rule. Empty
+    for a function that is no method. One outside of a class that calls its first parameter so is
+    taken for a method that a class is given later."""
+    positional = [*function.params.posonly_params, *function.params.params]
+    first = positional[0].name.value if positional else ""
+    if any(module.code(each.decorator) == "staticmethod" for each in function.decorators):
+        return ""
+    return first if first in _HABITUAL or module.class_of(function) is not None else ""
+
+
+_HABITUAL = ("self", "cls")
+
+
+def is_receiver(module: SourceModule, node: cst.CSTNode) -> bool:
+    """Is it the name of the object, or the class, that a method around it is called on? It need
+    not be `self`."""
+    if not isinstance(node, cst.Name):
+        return False
+    if node.value in _HABITUAL:
         return True
-    for node in module.ancestors(name):
-        if isinstance(node, cst.FunctionDef) and name.value in local_names(node):
-            if not isinstance(module.parent(module.parent(node) or node), cst.ClassDef):
-                return False
-            static = any(module.code(each.decorator) == "staticmethod" for each in node.decorators)
-            return not static and parameters_of(node)[:1] == [name.value]
+    for above in module.ancestors(node):
+        if isinstance(above, cst.FunctionDef) and node.value in local_names(above):
+            return receiver_of(module, above) == node.value
     return False
 
 

@@ -52,9 +52,17 @@ class _Jump(NamedTuple):
     """An instruction that decides by it."""
 
     branch: SourceBranch
-    goes_on: int
-    """The instruction after it."""
+    goes_on: frozenset[int]
+    """Where the instruction after it may be seen."""
     jumps_if: bool
+
+
+class _Store(NamedTuple):
+    """An instruction that gives what was compared a name: `any_picked = count > 0`."""
+
+    name: str
+    offset: int
+    line: int
 
 
 class Coverage:
@@ -68,6 +76,8 @@ class Coverage:
         self._files = set(files)
         self._wanted: dict[str, bool] = {}
         self._codes: dict[CodeType, dict[int, _Jump]] = {}
+        self._kept: dict[CodeType, dict[int, _Store]] = {}
+        self._values: dict[tuple[CodeType, int], SourceBranch] = {}
 
     def branches(self) -> list[tuple[str, SourceBranch]]:
         found: dict[int, tuple[str, SourceBranch]] = {}
@@ -76,15 +86,25 @@ class Coverage:
                 found[id(jump.branch)] = (code.co_filename, jump.branch)
         return list(found.values())
 
+    def values(self) -> list[tuple[str, SourceBranch]]:
+        """Truths that are read out of tensors, or compared, and kept: what hangs on them may be
+        elsewhere."""
+        return [(code.co_filename, branch) for (code, _), branch in self._values.items()]
+
     @property
     def sides(self) -> int:
         """How many sides of branches were seen: grows with each new one."""
-        return sum(len(branch.sides) for _, branch in self.branches())
+        return sum(len(branch.sides) for _, branch in (*self.branches(), *self.values()))
 
     def _jumps(self, code: CodeType) -> dict[int, _Jump]:
         if code not in self._codes:
             self._codes[code] = _jumps(code)
         return self._codes[code]
+
+    def _stores(self, code: CodeType) -> dict[int, _Store]:
+        if code not in self._kept:
+            self._kept[code] = _stores(code)
+        return self._kept[code]
 
     def __enter__(self) -> Coverage:
         self._before = sys.gettrace()
@@ -105,19 +125,26 @@ class Coverage:
             return None
         lines = self.lines.setdefault(file, set())
         jumps = self._jumps(frame.f_code)
-        frame.f_trace_opcodes = bool(jumps)
+        stores = self._stores(frame.f_code)
+        frame.f_trace_opcodes = bool(jumps or stores)
         last: _Jump | None = None
+        stored: _Store | None = None
         asked = self.asked
 
         def trace(frame: FrameType, event: str, arg: Any) -> Any:
-            nonlocal last
+            nonlocal last, stored
             if event == "line":
                 lines.add(frame.f_lineno)
             elif event == "opcode":
-                if last is not None:
-                    jumped = frame.f_lasti != last.goes_on
+                here, kept = jumps.get(frame.f_lasti), stores.get(frame.f_lasti)
+                if last is not None and here is not last:
+                    jumped = frame.f_lasti not in last.goes_on
                     last.branch.taken.add((jumped == last.jumps_if, asked))
-                last = jumps.get(frame.f_lasti)
+                if stored is not None and kept is not stored:
+                    held = frame.f_locals.get(stored.name)
+                    if type(held) is bool:
+                        self._keep(frame.f_code, stored.offset, stored.line, held)
+                last, stored = here, kept
             return trace
 
         return trace
@@ -139,6 +166,19 @@ class Coverage:
         if later:
             jumps[min(later)].branch.by_tensor = True
 
+    def read(self, frame: FrameType, truth: bool) -> None:
+        """A tensor's truth became a bool of Python's here: `.item()`, `bool(t)`."""
+        code, offset = frame.f_code, frame.f_lasti
+        if self._wants(code.co_filename):
+            self._keep(code, offset, frame.f_lineno, truth)
+
+    def _keep(self, code: CodeType, offset: int, line: int, truth: bool) -> None:
+        branch = self._values.get((code, offset))
+        if branch is None:
+            branch = SourceBranch(line, code.co_name)
+            self._values[code, offset] = branch
+        branch.taken.add((truth, self.asked))
+
 
 class _Tests(TorchFunctionMode):  # type: ignore[misc]
     def __init__(self, coverage: Coverage) -> None:
@@ -146,15 +186,20 @@ class _Tests(TorchFunctionMode):  # type: ignore[misc]
         self._coverage = coverage
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if getattr(func, "__name__", "") == "__bool__" and func is torch.Tensor.__bool__:
+        name = getattr(func, "__name__", "")
+        if name == "__bool__" and func is torch.Tensor.__bool__:
             frame = sys._getframe(1)
             self._coverage.tested(frame.f_code, frame.f_lasti)
-        return func(*args, **(kwargs or {}))
+        found = func(*args, **(kwargs or {}))
+        if name in ("__bool__", "item") and type(found) is bool:
+            self._coverage.read(sys._getframe(1), found)
+        return found
 
 
 def _jumps(code: CodeType) -> dict[int, _Jump]:
     found: dict[int, _Jump] = {}
     instructions = [i for i in dis.get_instructions(code) if i.opname not in _NO_CODE]
+    seen_at = _seen_at(code)
     twins: dict[Any, SourceBranch] = {}
     before = ""
     line = code.co_firstlineno
@@ -178,7 +223,39 @@ def _jumps(code: CodeType) -> dict[int, _Jump]:
                 # A loop asks twice: before it begins, and after each round.
                 branch = twins.setdefault(where, branch)
             branch.by_none = "NONE" in here.opname
-            found[here.offset] = _Jump(branch, following.offset, jumps_if)
+            jump = _Jump(branch, seen_at[following.offset], jumps_if)
+            found |= dict.fromkeys(seen_at[here.offset], jump)
         if here.opname not in ("COPY", "TO_BOOL"):
             asked = place
+    return found
+
+
+def _seen_at(code: CodeType) -> dict[int, frozenset[int]]:
+    """By instruction: where tracing may say that it is about to run. Of one with a large argument,
+    such as a jump over much code, CPython 3.11 shows the place of the EXTENDED_ARG before it."""
+    found: dict[int, frozenset[int]] = {}
+    prefix: list[int] = []
+    for each in dis.get_instructions(code):
+        if each.opname == "EXTENDED_ARG":
+            prefix.append(each.offset)
+        elif each.opname != "CACHE":
+            found[each.offset] = frozenset({*prefix, each.offset})
+            prefix = []
+    return found
+
+
+def _stores(code: CodeType) -> dict[int, _Store]:
+    found: dict[int, _Store] = {}
+    instructions = [i for i in dis.get_instructions(code) if i.opname not in _NO_CODE]
+    seen_at = _seen_at(code)
+    line = code.co_firstlineno
+    for before, here in itertools.pairwise(instructions):
+        place = getattr(before, "positions", None)
+        if place is not None and place.lineno is not None:
+            line = place.lineno
+        elif before.starts_line:
+            line = before.starts_line
+        if before.opname == "COMPARE_OP" and here.opname == "STORE_FAST":
+            store = _Store(here.argval, here.offset, line)
+            found |= dict.fromkeys(seen_at[here.offset], store)
     return found

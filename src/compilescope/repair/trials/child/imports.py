@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import sys
 from collections.abc import Callable, Collection
@@ -47,6 +48,8 @@ class _Watcher:
                 # Most of what an import makes stays: collecting in between is a fifth of its time.
                 with uncollected():
                     run(module)
+                    # Nor is it looked at later: at Python's end that is a second for torch.
+                    gc.freeze()
                 self.do()
 
             loader.exec_module = run_then_do

@@ -342,12 +342,13 @@ class Prober:
         patience = self._patience_s
         if self._follows:
             patience = max(patience, _PATIENCE_COMPILED_S)
-        known = {id(branch): set(branch.taken) for _, branch in self._coverage.branches()}
+        kept = [*self._coverage.branches(), *self._coverage.values()]
+        known = {id(branch): set(branch.taken) for _, branch in kept}
         try:
             with ending_within(patience if made_up else None):
                 found = ask()
         except Endless:
-            for _, branch in self._coverage.branches():
+            for _, branch in (*self._coverage.branches(), *self._coverage.values()):
                 branch.taken.intersection_update(known.get(id(branch), ()))
             entry.setdefault("endless", []).append(recipe.words())
             return None
@@ -360,14 +361,14 @@ class Prober:
         near = {(file, function) for file, function in self._functions()}
         return any(
             len(branch.sides) == 1 and (branch.by_tensor or (file, branch.function) in near)
-            for file, branch in self._coverage.branches()
+            for file, branch in (*self._coverage.branches(), *self._coverage.values())
         )
 
     def _functions(self) -> set[tuple[str, str]]:
         lines = set(self._places)
         return {
             (file, branch.function)
-            for file, branch in self._coverage.branches()
+            for file, branch in (*self._coverage.branches(), *self._coverage.values())
             if (file, branch.line) in lines
         }
 
@@ -376,19 +377,21 @@ def _described(coverage: Coverage) -> dict[str, Any]:
     """As plain JSON values."""
     return {
         "lines": {file: sorted(lines) for file, lines in coverage.lines.items()},
-        "branches": [
-            {
-                "file": file,
-                "line": branch.line,
-                "column": branch.column,
-                "function": branch.function,
-                "sides": sorted(branch.sides),
-                "by_tensor": branch.by_tensor,
-                "by_none": branch.by_none,
-                "takers": _takers(branch),
-            }
-            for file, branch in coverage.branches()
-        ],
+        "branches": [_told(file, branch) for file, branch in coverage.branches()],
+        "values": [_told(file, branch) for file, branch in coverage.values()],
+    }
+
+
+def _told(file: str, branch: SourceBranch) -> dict[str, Any]:
+    return {
+        "file": file,
+        "line": branch.line,
+        "column": branch.column,
+        "function": branch.function,
+        "sides": sorted(branch.sides),
+        "by_tensor": branch.by_tensor,
+        "by_none": branch.by_none,
+        "takers": _takers(branch),
     }
 
 

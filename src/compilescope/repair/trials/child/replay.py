@@ -73,8 +73,11 @@ def can_move(state: State, recipe: InputRecipe, names: Collection[str]) -> bool:
 def move(state: State, recipe: InputRecipe, names: Collection[str]) -> None:
     """In place; the state itself can bring it back."""
     if recipe.kind == OTHER_MODE:
-        for module in state.reachable.modules:
-            module.training = not module.training
+        # First asked, then set: what `torch.compile` makes of a module passes both on to it, and
+        # would turn it twice.
+        modes = [(module, not module.training) for module in state.reachable.modules]
+        for module, mode in modes:
+            module.training = mode
         return
     for name in names:
         tensor = state.reachable.tensors[name]

@@ -29,6 +29,8 @@ _FACTS = 6
 """Of one name at one line; further kinds of values are not told to the fixes. Chosen: it is looked
 through for every variable at every line."""
 
+_COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>"})
+
 
 class Surveyor:
     """Traces the functions around some lines."""
@@ -66,10 +68,16 @@ class Surveyor:
 
     def _trace(self, frame: FrameType, event: str, arg: Any) -> Any:
         code = frame.f_code
-        if not self._is_wanted(code):
+        if not self._is_wanted(code) and not self._is_comprehension_of_wanted(frame):
             return None
         count = self._calls[code] = self._calls.get(code, 0) + 1
         return self._local if count <= _CALLS else None
+
+    def _is_comprehension_of_wanted(self, frame: FrameType) -> bool:
+        """A function of its own before Python 3.12, and part of the one around it since."""
+        around = frame.f_back
+        inner = frame.f_code.co_name in _COMPREHENSIONS
+        return inner and around is not None and self._is_wanted(around.f_code)
 
     def _is_wanted(self, code: CodeType) -> bool:
         found = self._wanted.get(code)

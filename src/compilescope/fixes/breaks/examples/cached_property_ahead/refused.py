@@ -1,4 +1,4 @@
-#: because: no attribute is read|not a cached property
+#: because: no cached property
 import threading
 
 import torch

@@ -1,4 +1,4 @@
-#: because: `bias` is None in some calls and not in others, and the function does not say which tensor would change nothing: each case needs its graph
+#: because: `bias` is None in some calls, and the function makes no tensor for it: that takes two graphs
 import torch
 
 

@@ -1,5 +1,5 @@
-# ideal: none
-# trap: the list is the caller's, and how long it is decides what is computed
+# ideal: join-outside
+# The list is the caller's; its length is a number that the graph computes with.
 import torch
 
 

@@ -1,0 +1,19 @@
+import torch
+
+
+def _f_compiled(x, seen):
+    y = x.sin()
+    return y + seen.mean(0)
+
+
+@torch.compile(backend="eager")
+@torch._dynamo.decorators.skip
+def f(x, past):
+    seen = torch.stack(past)
+    return _f_compiled(x, seen)
+
+
+past = []
+for _ in range(4):
+    past.append(torch.ones(3))
+    f(torch.ones(3), past)
