@@ -388,6 +388,7 @@ def test_wrong_markers_are_usage_errors(tmp_path: Path) -> None:
     assert "Traceback" not in output and "no tests ran" in output
 
 
+@pytest.mark.slow
 def test_wrong_markers_under_xdist(tmp_path: Path) -> None:
     pytest.importorskip("xdist")
     write(tmp_path, test_wrong=WRONG)

@@ -327,9 +327,8 @@ def test_a_program_that_leaves_abruptly_loses_little(tmp_path: Path) -> None:
     assert cost.total_ms >= 1500
 
 
-@pytest.mark.parametrize(
-    "program", [pytest.param("passing_hooks.py", marks=pytest.mark.slow), "steady.py"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("program", ["passing_hooks.py", "steady.py"])
 def test_a_program_does_not_notice_the_clock(program: str, tmp_path: Path) -> None:
     plain = start([sys.executable, program])
     captured = start(captured_command(tmp_path, "--time", "-q", program))
