@@ -1,4 +1,5 @@
 # ideal: none
+# sound: value-read-first
 """A tensor is equal to itself though it holds NaN; its elements are not."""
 
 import torch
