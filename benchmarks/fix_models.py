@@ -103,9 +103,9 @@ def tell(answers: dict[str, dict[str, Any]]) -> None:
     known = [each for each in answers.values() if "failed" not in each]
     before = sum(each["breaks_before"] for each in known)
     after = sum(each["breaks_after"] for each in known)
-    # A break that a fix uncovered was no site of the program: those that it had count.
+    # What a fix uncovered still breaks the graph: it counts as left.
     gone = sum(
-        each["breaks_before"] - each["breaks_after"] + len(each.get("uncovered", ()))
+        max(each["breaks_before"] - each["breaks_after"], 0)
         for each in known
         if each["verdict"] == "verified"
     )
