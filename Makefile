@@ -1,6 +1,7 @@
 # Two commands do everything on a fresh machine:
 #   make demo   the environment, the installation, the bundled example
 #   make test   the environment, lint, types, tests
+# `make check` takes two minutes: lint, types and the tests without torch; for between two edits.
 # `make docs` builds the documentation into site/.
 # With TORCH=2.15.0 either of them uses that torch, in an environment of its own beside the default.
 # `make release` says whether this commit can be a version, and builds it.
@@ -24,10 +25,13 @@ NOTE_TESTED = if [ -z "$$(git status --porcelain 2>&1)" ]; then git rev-parse HE
 # Tests start some thousand processes: without kept bytecode each would compile our modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all docs lint format release system clean
+.PHONY: demo check test test-all docs lint format release system clean
 
 demo: $(STAMP)
 	$(BIN)/compilescope run examples/tour.py
+
+check: $(STAMP) lint
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -q --quick
 
 test: $(STAMP) system lint
 	@rm -f $(VENV)/.tested

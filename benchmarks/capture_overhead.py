@@ -198,7 +198,7 @@ class Bench:
 
     def _call(
         self, words: list[str], folder: Path, extra: dict[str, str] | None = None
-    ) -> tuple[float, Any]:
+    ) -> tuple[float, dict[str, Any]]:
         """Run Python with `words`: all its CPU seconds, and what it wrote to BENCHMARK_OUT."""
         out, output = folder / "out.json", folder / "output.txt"
         settings = {
@@ -227,7 +227,7 @@ class Bench:
         if process.returncode != 0:
             tail = output.read_text(errors="replace")[-3000:]
             sys.exit(f"{' '.join(words)} ended with {process.returncode}:\n{tail}")
-        written = json.loads(out.read_text()) if out.exists() else None
+        written = json.loads(out.read_text()) if out.exists() else {}
         return usage.ru_utime + usage.ru_stime, written
 
 
@@ -398,8 +398,8 @@ def bars(results: Results) -> list[dict[str, Any]]:
             add("capture < TORCH_TRACE", workload, by, found, verdict(found, 1.0))
         trace = hook_share(results.traces.get(workload, []))
         if found_hooks is not None and trace is not None:
-            one_sample = found_hooks.noise is None or trace.noise is None
-            noise = None if one_sample else found_hooks.noise + trace.noise
+            noises = found_hooks.noise, trace.noise
+            noise = None if noises[0] is None or noises[1] is None else noises[0] + noises[1]
             found = Figure(found_hooks.value / trace.value, noise, trace.samples)
             add("capture < TORCH_TRACE", workload, "hooks", found, verdict(found, 1.0))
     order = {bar: index for index, bar in enumerate((limit, "capture < TORCH_TRACE"))}

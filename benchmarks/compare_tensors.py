@@ -51,7 +51,8 @@ def call_of(name: str) -> Callable[..., object]:
 
         return compare_tensors
     if name == "assert_close":
-        return torch.testing.assert_close
+        close: Callable[..., object] = torch.testing.assert_close
+        return close
     return torch.equal if name == "equal" else naive
 
 
@@ -121,9 +122,11 @@ def main() -> None:
         print(f"{name:14}{cpu:9.2f}{wall:9.2f}{cpu / base:9.1f}{extra:11.1f}")
 
 
-def measure(options: argparse.Namespace, names: tuple[str, ...]) -> dict[str, list]:
+def measure(
+    options: argparse.Namespace, names: tuple[str, ...]
+) -> dict[str, list[dict[str, float]]]:
     """One process each, one after another: all pairs at a time would not fit everywhere."""
-    found: dict[str, list] = {name: [] for name in names}
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     for _ in range(options.rounds):
         for name in names:
             command = [sys.executable, __file__, "--serve", name, "--dtype", options.dtype]

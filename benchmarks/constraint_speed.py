@@ -17,12 +17,14 @@ import json
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from compilescope.backends.device_files import shipped_devices
 from compilescope.model.graph import Call, Graph, Node, TensorInfo
 from compilescope.model.stack import Frame
 from compilescope.rules.hardware.checks import check_graph, constraints_of
+from compilescope.rules.hardware.constraint import Breach, Constraint
 from compilescope.rules.hardware.memory import peak_memory
 
 MOST_US = 10.0
@@ -38,7 +40,8 @@ class Maker:
     def tensor(self, shape: tuple[int, ...], storage: int | None = None) -> TensorInfo:
         if storage is None:
             storage, self.storages = self.storages, self.storages + 1
-        stride, step = [], 1
+        stride: list[int] = []
+        step = 1
         for size in reversed(shape):
             stride.insert(0, step)
             step *= size
@@ -101,6 +104,10 @@ def cost_us(work: Callable[[], Any], nodes: int, repeat: int) -> float:
     return 1e6 * statistics.median(times) / nodes
 
 
+def _checked(constraint: Constraint, graph: Graph) -> list[Breach]:
+    return list(constraint.check(graph))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--nodes", type=int, default=100_000)
@@ -119,8 +126,8 @@ def main() -> int:
     for device in shipped_devices():
         constraints = constraints_of(device)
         for constraint in constraints:
-            measure(device.name, constraint.id, lambda g, c=constraint: list(c.check(g)))
-        measure(device.name, "whole", lambda g, c=constraints: check_graph(g, c))
+            measure(device.name, constraint.id, partial(_checked, constraint))
+        measure(device.name, "whole", partial(check_graph, constraints=constraints))
         rows[-1]["found"] = len(check_graph(large, constraints))
         rows[-1]["constraints"] = len(constraints)
     if asked.json:

@@ -148,7 +148,7 @@ def cpu_ms(process: psutil.Process) -> float:
         return sum(int(task.read_text().split()[0]) for task in tasks) / 1e6
     except (OSError, ValueError, IndexError):
         times = process.cpu_times()
-        return 1000 * (times.user + times.system)
+        return 1000 * float(times.user + times.system)
 
 
 def asked(client: httpx.Client, process: psutil.Process, path: str) -> tuple[float, float, int]:

@@ -33,7 +33,7 @@ import httpx
 import psutil
 
 from compilescope.dashboard.live.live_entries import kind_of
-from compilescope.model.bodies import CompileTime, GraphBreak, GraphCaptured
+from compilescope.model.bodies import Body, CompileTime, GraphBreak, GraphCaptured
 from compilescope.model.event import Event, encode
 from compilescope.model.eventfile import EventReader, event_files
 from compilescope.model.header import RunHeader, write_header
@@ -142,7 +142,7 @@ class Soak:
         """The steady run: events one by one, then its end."""
         code = CodeRef("/models/steady.py", 3, "step")
         stack = (Frame("/models/steady.py", 4, "step", 4, 9, "    print(x)"),)
-        kinds = [
+        kinds: list[Body] = [
             GraphBreak(gb_type="Failed to trace builtin operator", gb_id="GB0059", frame=code),
             GraphCaptured(stage="dynamo", ops=2, frame=code, region=code, backend="eager"),
             CompileTime(3_000_000, frame=code),

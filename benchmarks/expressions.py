@@ -113,7 +113,7 @@ def _compiled() -> tuple[list[Expression], list[str]]:
         return original(pattern, flags)
 
     deferred = patterns.late
-    re.compile = watched  # type: ignore[assignment]
+    re.compile = watched
     patterns.late = watched
     try:
         for info in pkgutil.walk_packages([str(PACKAGE)], "compilescope."):
@@ -302,7 +302,9 @@ def check(expression: Expression, size: int) -> Found | None:
         compiled = re.compile(expression.pattern, expression.flags)
         parts = Parts(expression.pattern, expression.flags)
     if expression.is_anchored:
-        use = compiled.fullmatch if expression.methods == {"fullmatch"} else compiled.match
+        use: Callable[[Any], Any] = compiled.match
+        if expression.methods == {"fullmatch"}:
+            use = compiled.fullmatch
     else:
 
         def use(text: Any) -> Any:

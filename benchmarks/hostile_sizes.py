@@ -35,18 +35,16 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 import msgspec
+from subjects.limited import MOST_MB, MOST_S, Outcome, run_commands, warm_up
+
+from compilescope.model import bodies
+from compilescope.model.artifacts import DiskArtifacts
+from compilescope.model.event import Event, encode
+from compilescope.model.eventfile import LONGEST_LINE
+from compilescope.model.header import RunHeader, write_header
+from compilescope.model.stack import CodeRef, Frame
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "benchmarks" / "subjects"))
-
-from limited import MOST_MB, MOST_S, Outcome, run_commands, warm_up  # noqa: E402
-
-from compilescope.model import bodies  # noqa: E402
-from compilescope.model.artifacts import DiskArtifacts  # noqa: E402
-from compilescope.model.event import Event, encode  # noqa: E402
-from compilescope.model.eventfile import LONGEST_LINE  # noqa: E402
-from compilescope.model.header import RunHeader, write_header  # noqa: E402
-from compilescope.model.stack import CodeRef, Frame  # noqa: E402
 
 GOLDEN = ROOT / "tests" / "logs" / "golden"
 LARGEST_PAGE = 30_000_000
@@ -196,7 +194,7 @@ def huge_of_kind(kind: type) -> Callable[[HostileRun], None]:
         most = min(run.size, LONGEST_LINE) // 2 // max(asked, 1)
         for part in ("abc(d). ", "x", "\n"):
             text = (part * (most // len(part) + 1))[: most // (2 if part == "\n" else 1)]
-            run.event(sample(kind, lambda text=text: text), compile_id="0/0", stack=(frame(),))
+            run.event(sample(kind, partial(str, text)), compile_id="0/0", stack=(frame(),))
 
     return make
 
@@ -527,8 +525,15 @@ def many_processes(run: HostileRun) -> None:
 
 def many_event_files(run: HostileRun) -> None:
     for number in range(1, 5000):
-        told = {"id": f"{number}.1", "time_ns": number, "pid": number, "rank": number}
-        line = encode(Event(body=graph_break(), stack=(frame(),), **told))
+        event = Event(
+            id=f"{number}.1",
+            time_ns=number,
+            pid=number,
+            rank=number,
+            stack=(frame(),),
+            body=graph_break(),
+        )
+        line = encode(event)
         (run.folder / f"events-{number}.jsonl").write_bytes(line + b"\n")
 
 
@@ -599,7 +604,7 @@ def numbers(run: HostileRun) -> None:
         for form in _NUMBERED:
             text = form.format(*[number] * 3)
             for kind in get_args(bodies.Body):
-                body = sample(kind, lambda text=text: text)
+                body = sample(kind, partial(str, text))
                 place = frame(source=text)
                 run.event(body, compile_id=text, stack=(place,))
 
@@ -685,7 +690,7 @@ def eager_reasons(run: HostileRun) -> None:
     code = CodeRef("/u/a.py", 5, "forward")
 
     def one(number: int) -> tuple[Any, dict[str, Any]]:
-        return bodies.FrameSkipped(code, "config", f"reason {number}"), {"stack": (frame(),)}
+        return bodies.FrameSkipped(code, "disabled", f"reason {number}"), {"stack": (frame(),)}
 
     run.fill(one)
 
@@ -693,7 +698,7 @@ def eager_reasons(run: HostileRun) -> None:
 def eager_functions(run: HostileRun) -> None:
     def one(number: int) -> tuple[Any, dict[str, Any]]:
         code = CodeRef(f"/u/m{number % 700}.py", number, f"forward{number}")
-        return bodies.FrameSkipped(code, "config", f"reason {number}"), {"stack": (frame(),)}
+        return bodies.FrameSkipped(code, "disabled", f"reason {number}"), {"stack": (frame(),)}
 
     run.fill(one)
 
@@ -1402,9 +1407,12 @@ def again(data: bytes, size: int, *, numbered: bool = False) -> bytes:
         return data * (size // max(len(data), 1) + 1)
     parts: list[bytes] = []
     while sum(map(len, parts)) < size:
-        more = len(parts)
-        parts.append(_NUMBER.sub(lambda found, n=more: b"%d" % (int(found[0]) + n), data))
+        parts.append(_NUMBER.sub(partial(_higher, len(parts)), data))
     return b"".join(parts)
+
+
+def _higher(more: int, found: re.Match[bytes]) -> bytes:
+    return b"%d" % (int(found[0]) + more)
 
 
 def packed_logs(opener: Callable[..., Any], log: Path, size: int) -> None:
@@ -1609,10 +1617,11 @@ def log_cases(seed: int) -> Iterator[tuple[str, Callable[[Path, int], object]]]:
         yield f"lines{number}.{name}", written(partial(again, line + b"\n"))
         yield f"long{number}.{name}", written(one_endless(line[: len(line) // 2], end))
         yield f"near{number}.{name}", written(near)
-        yield (
-            f"packed{number}.{name}",
-            written(lambda size, near=near: gzip.compress(near(size), 1)),
-        )
+        yield f"packed{number}.{name}", written(partial(_packed, near))
+
+
+def _packed(make: Callable[[int], bytes], size: int) -> bytes:
+    return gzip.compress(make(size), 1)
 
 
 _LOG_COMMANDS = {

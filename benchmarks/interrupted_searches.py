@@ -35,8 +35,10 @@ from pathlib import Path
 
 MARK = "INTERRUPTED_SEARCH"
 _INT, _TERM, _HUP, _KILL = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL
-WAYS = ((_INT,), (_TERM,), (_HUP,), (_KILL,), (_INT, _INT), (_INT, _TERM), (_TERM, _TERM))
-WAYS += ((_HUP, _TERM), (_INT, _KILL), (_TERM, _KILL))
+WAYS: tuple[tuple[signal.Signals, ...], ...] = (
+    *((_INT,), (_TERM,), (_HUP,), (_KILL,), (_INT, _INT), (_INT, _TERM), (_TERM, _TERM)),
+    *((_HUP, _TERM), (_INT, _KILL), (_TERM, _KILL)),
+)
 _CLEAN_S = 60.0
 _FASTEST_S = 0.15
 _SPAWNS = {
@@ -111,9 +113,11 @@ def work(x):
     return x * 2
 """
 _CHECK = "#!/bin/sh\nsleep 0.05\ngrep -q graph_break $1\n"
-_RUNS_OFTEN = ("fix", "fix --write", "fix --script", "fix --isolated", "fix --write --isolated")
-_RUNS_OFTEN += ("minify", "minify --isolated", "minify --jobs 2", "minify --check")
-_RUNS_OFTEN += ("sweep", "sweep --fix")
+_RUNS_OFTEN = (
+    *("fix", "fix --write", "fix --script", "fix --isolated", "fix --write --isolated"),
+    *("minify", "minify --isolated", "minify --jobs 2", "minify --check"),
+    *("sweep", "sweep --fix"),
+)
 _COMMANDS = (*_RUNS_OFTEN, "check", "fix --apply")
 """What a program that `check` runs once leaves running is its own affair, as without it."""
 _LAID_OUT = {"main.py", "parts", "check.sh", "check.txt"}
@@ -172,8 +176,8 @@ class Outcome:
 def main() -> None:
     asked = _arguments()
     # Shells and `nohup` start others with some signals ignored, and that is inherited.
-    for number in (_INT, _TERM, _HUP, signal.SIGCHLD):
-        signal.signal(number, signal.SIG_DFL)
+    for each in (_INT, _TERM, _HUP, signal.SIGCHLD):
+        signal.signal(each, signal.SIG_DFL)
     chance = random.Random(asked.seed)
     commands = [each for each in _COMMANDS if each.startswith(asked.only)]
     known = dict.fromkeys(commands, asked.longest) | {"fix --apply": min(3.0, asked.longest)}

@@ -29,10 +29,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from statistics import median
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "benchmarks" / "subjects"))
+from subjects.long_trace import read_all, shorten, stretch
 
-from long_trace import read_all, shorten, stretch  # noqa: E402
+ROOT = Path(__file__).resolve().parent.parent
 
 _SMALL_SIZES = (0.05, 0.5, 2, 4, 9)
 """MB. From a single tiny graph to where the modules no longer matter."""

@@ -15,6 +15,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -79,7 +80,7 @@ def measure(case: Case, runs: int) -> dict[str, Any]:
     functions: dict[str, Callable[[], Any]] = {"eager": lambda: case.function(*case.arguments)}
     for name, backend in backends.items():
         compiled = torch.compile(case.function, backend=backend, dynamic=False)
-        functions[name] = lambda compiled=compiled: compiled(*case.arguments)
+        functions[name] = partial(compiled, *case.arguments)
     with torch.no_grad():
         torch.testing.assert_close(functions["fused"](), functions["eager"]())
         times = median_ms(functions, runs=runs)
@@ -108,7 +109,7 @@ def bert(quick: bool, runs: int) -> dict[str, Any] | None:
     torch.compiler.reset()
     for name, backend in (("mini", adapter), ("inductor", "inductor")):
         compiled = torch.compile(model, backend=backend, dynamic=False)
-        functions[name] = lambda compiled=compiled: compiled(ids)
+        functions[name] = partial(compiled, ids)
     with torch.no_grad():
         times = median_ms(functions, runs=max(3, runs // 3))
         report = adapter.report

@@ -98,7 +98,8 @@ def main() -> None:
     parser.add_argument("--sample", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.sample:
-        print(json.dumps(sample(*given.sample, given.device, given.inductor)))
+        mode, shapes = given.sample
+        print(json.dumps(sample(mode, shapes, given.device, given.inductor)))
         return
     worst = 0.0
     print(f"{'case':16} {'own ms':>8} {'rest ms':>8} {'share':>7}   (median of {given.rounds})")

@@ -33,13 +33,11 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from mutating import dump, mutate_bytes, mutate_json
+from subjects.campaign import Campaign
+from subjects.limited import Outcome, Task, rehearse, run_tasks, warm_up
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "benchmarks" / "subjects"), str(ROOT / "benchmarks")]
-
-from campaign import Campaign  # noqa: E402
-from limited import Outcome, Task, rehearse, run_tasks, warm_up  # noqa: E402
-from mutating import dump, mutate_bytes, mutate_json  # noqa: E402
-
 GOLDEN = ROOT / "tests" / "logs" / "golden"
 SIZES = (500, 2_000, 2_000, 8_000, 8_000, 20_000, 60_000)
 LARGEST = 1_000_000

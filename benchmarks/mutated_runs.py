@@ -27,13 +27,10 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "benchmarks" / "subjects"), str(ROOT / "benchmarks")]
-
-# isort: off
-from campaign import Campaign  # noqa: E402
-from damaged_runs import damaged_zip, make_run, samples  # noqa: E402
-from limited import (  # noqa: E402
+from mutating import dump, mutate_bytes, mutate_json, mutate_lines
+from subjects.campaign import Campaign
+from subjects.damaged_runs import damaged_zip, make_run, samples
+from subjects.limited import (
     Outcome,
     Task,
     rehearse,
@@ -42,9 +39,10 @@ from limited import (  # noqa: E402
     run_tasks,
     warm_up,
 )
-from mutating import dump, mutate_bytes, mutate_json, mutate_lines  # noqa: E402
 
-from compilescope.errors import ToolError  # noqa: E402
+from compilescope.errors import ToolError
+
+ROOT = Path(__file__).resolve().parent.parent
 
 RUN, OTHER, GOOD = "bad123-mutated", "bad456-other", "900d00-good"
 DEVICES = sorted((ROOT / "src" / "compilescope" / "backends" / "devices").glob("*.toml"))
@@ -279,12 +277,12 @@ def _command(task: Task) -> str:
 
 def _draw(place: Path) -> None:
     """What the dashboard makes of the run."""
-    from compilescope.dashboard.runs.fix_runs import read_fix_run
-    from compilescope.dashboard.runs.entry import look
+    from compilescope.analysis.figures import figures
     from compilescope.dashboard.drawings import draw_run
+    from compilescope.dashboard.runs.entry import look
+    from compilescope.dashboard.runs.fix_runs import read_fix_run
     from compilescope.model.eventfile import event_files
     from compilescope.model.run import read_run
-    from compilescope.analysis.figures import figures
 
     for folder in (place / "runs").iterdir():
         if folder.is_dir():

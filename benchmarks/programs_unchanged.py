@@ -22,7 +22,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from subjects.unchanged import PLAIN, PROGRAMS, Subject
+from subjects.subject import Subject
+from subjects.unchanged import PLAIN, PROGRAMS
 
 _FOREIGN = ("PYTEST_", "COMPILESCOPE_", "TORCH", "PYTHON", "RANK", "WORLD_SIZE")
 _LOG_PREFIX = re.compile(rb"^(\[rank\d+\]:)?([VDIWE])\d{4} \d\d:\d\d:\d\d\.\d+ \d+ ", re.M)

@@ -145,8 +145,8 @@ def _child(work: Callable[[], None], writer: int) -> None:
             end = "ok" if not leaving.code else f"exit {leaving.code}"
         except BaseException as error:
             end = type(error).__name__
-    places = (*seen.digest.sites, *seen.digest.failures)
-    ids = {place.gb_id for place in places if place.gb_id}
+    ids = {site.gb_id for site in seen.digest.sites if site.gb_id}
+    ids |= {failure.gb_id for failure in seen.digest.failures if failure.gb_id}
     if any(frame.cause == "recompile-limit" for frame in seen.eager_frames):
         ids.add("GB0039")
     graphs = len(seen.graphs)

@@ -69,7 +69,7 @@ class Sample:
     show: float = 0.0
 
 
-def call(words: list[str], folder: Path) -> tuple[float, Any]:
+def call(words: list[str], folder: Path) -> tuple[float, dict[str, Any]]:
     """Python with `words`: all its CPU seconds, and what it wrote to BENCHMARK_OUT."""
     out, output = folder / "out.json", folder / "output.txt"
     out.unlink(missing_ok=True)
@@ -85,7 +85,7 @@ def call(words: list[str], folder: Path) -> tuple[float, Any]:
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         sys.exit(f"{' '.join(words)}: {output.read_text(errors='replace')[-2000:]}")
-    written = json.loads(out.read_text()) if out.exists() else None
+    written = json.loads(out.read_text()) if out.exists() else {}
     return usage.ru_utime + usage.ru_stime, written
 
 

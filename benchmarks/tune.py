@@ -249,7 +249,7 @@ def _search(name: str, asked: argparse.Namespace) -> None:
         found = {
             "outcome": result.outcome,
             "attempts": result.attempts,
-            "caches": str(result.caches) if result.caches is not None else None,
+            "caches": "-".join(each.id for each in result.kept),
         }
         Path("../found.json").write_bytes(msgspec.json.encode(found))
 
@@ -261,7 +261,7 @@ def _plain(
     run if it ends in time."""
     rows: dict[str, list[list[float]]] = {version: [] for version in _VERSIONS}
     # What was compiled in the search is not compiled again.
-    caches = {"original": folder / "caches" / "0-original", "tuned": found["caches"]}
+    caches = {"original": _caches(folder, "original"), "tuned": _caches(folder, found["caches"])}
     longest_s = 0.0
     for number in range(_MOST_PAIRS):
         if number and time.perf_counter() + longest_s > until:
@@ -288,6 +288,17 @@ def _plain(
         for version in _VERSIONS:
             rows[version].append(times[version])
     return rows
+
+
+def _caches(folder: Path, name: str) -> Path:
+    """What the search compiled of a version: its last folder that is named `NUMBER-NAME`."""
+    numbers = {
+        int(number): each
+        for each in (folder / "caches").iterdir()
+        for number, _, rest in [each.name.partition("-")]
+        if rest == name[:60]
+    }
+    return numbers[max(numbers)] if numbers else folder / "caches" / name
 
 
 class _Run:

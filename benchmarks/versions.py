@@ -114,7 +114,8 @@ def examples() -> Iterator[tuple[str, Callable[[], bool]]]:
     def answers(fix: Any, example: Any) -> bool:
         with tempfile.TemporaryDirectory() as folder:
             found = repertoire.subjects(Path(folder), repertoire.shown_by(example))
-            return repertoire.holds(fix, example, found)  # The fix reads the program's file.
+            # The fix reads the program's file.
+            return bool(repertoire.holds(fix, example, found))
 
     for gb_id in SAMPLE:
         yield f"example/{gb_id}", partial(shows_break, KNOWN[gb_id])

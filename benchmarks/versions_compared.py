@@ -17,6 +17,7 @@ import runpy
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,17 +53,18 @@ def programs(*, families: bool) -> Iterator[tuple[str, Callable[[], Any]]]:
     from zoo.truth import all_programs
 
     for path in all_programs():
-        yield f"zoo-{path.stem}", lambda path=path: runpy.run_path(str(path), run_name="__main__")
+        yield f"zoo-{path.stem}", partial(runpy.run_path, str(path), run_name="__main__")
     if families:
         from models.families import FAMILIES
 
         for name, build in FAMILIES.items():
-            yield f"model-{name}", lambda build=build: _run(*build())
+            yield f"model-{name}", partial(_run, build)
 
 
-def _run(model: Any, call: Callable[[Any], Any]) -> None:
+def _run(build: Callable[[], tuple[Any, Callable[[Any], Any]]]) -> None:
     import torch
 
+    model, call = build()
     call(torch.compile(model, backend="eager"))
 
 

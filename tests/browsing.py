@@ -6,8 +6,10 @@ import re
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
+
+from waiting import until
 
 # The contrast of every bit of text with what is painted behind it, as WCAG 2 computes it.
 CONTRAST = """
@@ -137,15 +139,68 @@ def chromium(*arguments: str) -> Iterator[Any]:
         yield browser
 
 
+class _Shared:
+    """One browser for all files of a process: to start one takes longer than most tests."""
+
+    def __init__(self) -> None:
+        self._users = 0
+        self._opened = ExitStack()
+        self._browser: Any = None
+
+    @contextmanager
+    def borrowed(self) -> Iterator[Any]:
+        if self._browser is None:
+            self._browser = self._opened.enter_context(chromium("window-size=1280,1000"))
+        self._users += 1
+        try:
+            yield self._browser
+        finally:
+            self._users -= 1
+            if not self._users:
+                self._browser = None
+                self._opened.close()
+
+
+_SHARED = _Shared()
+
+
 def page_driver() -> Iterator[Any]:
     """What a fixture named `driver` yields; the reason is shown where there is no browser."""
     import pytest
 
     try:
-        with chromium("window-size=1280,1000") as browser:
-            yield browser
+        with _SHARED.borrowed() as browser:
+            yield emptied(browser)
     except (ImportError, OSError) as error:
         pytest.skip(str(error))
+
+
+def emptied(driver: Any) -> Any:
+    """The browser without what earlier tests left in it: pages that still ask a server that is
+    gone, the console, other windows, another size."""
+    first, *others = driver.window_handles
+    for handle in others:
+        driver.switch_to.window(handle)
+        driver.close()
+    driver.switch_to.window(first)
+    driver.execute("get", {"url": "about:blank"})
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+    driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    driver.get_log("browser")
+    return driver
+
+
+def wait_until(driver: Any, condition: str) -> None:
+    """Until the script `return ...` says so, on a page that is whole."""
+    from selenium.common.exceptions import JavascriptException
+
+    script = f"return document.readyState === 'complete' && (() => {{ {condition} }})()"
+
+    def holds() -> Any:
+        with suppress(JavascriptException):  # What it asks about may not be there yet.
+            return driver.execute_script(script)
+
+    until(holds)
 
 
 def seen(driver: Any, selector: str) -> Any:
@@ -153,13 +208,12 @@ def seen(driver: Any, selector: str) -> Any:
 
     What is clicked while its page still loads can move away from under the click.
     """
-    from selenium.webdriver.support.ui import WebDriverWait
 
-    def found(browser: Any) -> Any:
-        loaded = browser.execute_script("return document.readyState") == "complete"
-        return loaded and next(iter(browser.find_elements("css selector", selector)), None)
+    def found() -> Any:
+        loaded = driver.execute_script("return document.readyState") == "complete"
+        return loaded and next(iter(driver.find_elements("css selector", selector)), None)
 
-    return WebDriverWait(driver, 60).until(found)
+    return until(found)
 
 
 @contextmanager
@@ -335,8 +389,3 @@ def loaded(driver: Any, page: str) -> dict[str, float]:
         driver.switch_to.window(before)
     metrics = {entry["name"]: entry["value"] for entry in found}
     return {**metrics, "FirstContentfulPaint": paint / 1000}
-
-
-def script_seconds(driver: Any, page: str) -> float:
-    """Seconds of scripting until a page stands."""
-    return loaded(driver, page)["ScriptDuration"]

@@ -42,6 +42,13 @@ SOURCES = HERE.parent / "src" / "compilescope"
 # is imported up to the first test may be kept; tests write one program twice within a second.
 _FORBIDDEN = sys.dont_write_bytecode
 sys.dont_write_bytecode = False
+# Collecting makes thousands of objects that all stay: looking for garbage is a tenth of its time.
+gc.disable()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    helped = "only tests that need neither torch nor a browser nor another process"
+    parser.addoption("--quick", action="store_true", help=helped)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -54,6 +61,22 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_finish() -> None:
     sys.dont_write_bytecode = _FORBIDDEN
+    gc.enable()
+
+
+_HEAVY_MARKS = ("torch", "slow", "browser", "ray", "gpu")
+# What a file says that imports torch or starts processes, by itself or by a helper.
+_HEAVY = re.compile(
+    r"^(?:import|from) (?:torch|subprocess|multiprocessing|commands|harness|dashboard_server)\b"
+    rf"|^pytestmark = .*\b(?:{'|'.join(_HEAVY_MARKS)})\b|importorskip\(\"torch\"\)",
+    re.MULTILINE,
+)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    if not config.getoption("--quick") or not collection_path.match("test_*.py"):
+        return None
+    return True if _HEAVY.search(collection_path.read_text(encoding="utf-8")) else None
 
 
 _modules_at_freeze = 300
@@ -90,7 +113,11 @@ def pytest_sessionfinish() -> None:
     gc.unfreeze()  # Plugins that look around at the end see everything again.
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--quick"):
+        light = [item for item in items if not any(map(item.get_closest_marker, _HEAVY_MARKS))]
+        config.hook.pytest_deselected(items=set(items) - set(light))
+        items[:] = light
     for item in items:
         if item.get_closest_marker("gpu") and not _has_gpu():
             item.add_marker(pytest.mark.skip(reason="no CUDA device"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import msgspec
@@ -19,6 +18,7 @@ from compilescope.sharing.archive import write_archive
 from compilescope.sweep.record import write_place
 from dashboard_server import Served
 from sweep_samples import BREAK, JOBS, job, sweep_run
+from waiting import until
 
 _DAY = 86_400 * 10**9
 _FIRST = 1_780_000_000 * 10**9
@@ -70,11 +70,7 @@ def _sweep_with_a_store(home: Path) -> None:
 
 def settle(served: Served) -> None:
     """Until what each run is has been read."""
-    for _ in range(600):
-        if "still being read" not in served.client.get("/sweeps").text:
-            return
-        time.sleep(0.1)
-    raise AssertionError("the runs are never read")
+    until(lambda: "still being read" not in served.client.get("/sweeps").text)
 
 
 def measured(ms: float) -> Run:

@@ -45,13 +45,14 @@ class Served:
 
 
 @contextmanager
-def serving(home: Path, **more: Any) -> Iterator[Served]:
-    """The dashboard over `home`, for as long as the block runs. `more`: fields of `Options`."""
+def serving(home: Path, *, last_words_s: int = 1, **more: Any) -> Iterator[Served]:
+    """The dashboard over `home`, for as long as the block runs. `last_words_s`: how long what is
+    under way may take at the end. `more`: fields of `Options`."""
     patient = BrowserLimits(drawing_seconds=120)
     more = {"folders": (home.parent,), "token": TOKEN, "limits": patient, **more}
     opened = listening(Options(home=home, **more))
     options = replace(Options(home=home, **more), port=opened.getsockname()[1])
-    server = server_of(options, last_words_s=1)
+    server = server_of(options, last_words_s=last_words_s)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [opened]}, daemon=True)
     thread.start()
     while not server.started:
@@ -65,5 +66,5 @@ def serving(home: Path, **more: Any) -> Iterator[Served]:
             yield Served(options, server, client)
         finally:
             server.should_exit = True
-            thread.join(20)
+            thread.join(60)
             opened.close()

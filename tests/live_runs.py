@@ -144,5 +144,5 @@ class Viewer:
             if stream is not None:
                 found = stream.get_extra_info("socket")
                 found.shutdown(socket.SHUT_RDWR)
-        self.closed.wait(20)
+        self.closed.wait(60)
         return self.last

@@ -1,27 +1,33 @@
 """The commands that the pages show are run, each page in a folder with the files it speaks of.
 
-Commands that read a recorded run, a log or a table are run in the default suite, on one run of
-examples/tour.py; those that start a program are slow. What is not run says why, on its page.
+Commands that read a recorded run, a log or a table are run in the default suite, in this process,
+on one run of examples/tour.py, which is the README's; those that start a program are slow. What is
+not run says why, on its page.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import lzma
 import os
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 import pytest
 
 import compilescope
 import samples
+from commands import called
 from compilescope.cli.main import group
-from docs_pages import ROOT, CommandBlock, command_blocks, pages, shown_files
+from docs_pages import README, ROOT, CommandBlock, command_blocks, page_text, pages, shown_files
 
 WORLD = ROOT / "tests" / "programs" / "documented"
 LOGS = ROOT / "tests" / "logs" / "golden"
@@ -117,6 +123,7 @@ class Stage:
         self.runs = folder / ".compilescope"
         self.recorded_in: CommandBlock | None = None
         """The last block whose commands left a run."""
+        self._latest = self.runs / run.name
         shutil.copytree(WORLD, folder, dirs_exist_ok=True)
         (folder / "crash.txt").rename(folder / "crash.log")
         (folder / "examples").mkdir()
@@ -143,20 +150,14 @@ class Stage:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / place, target)
 
-    def run(self, block: CommandBlock, command: str) -> None:
+    def run(self, block: CommandBlock, command: str, *, here: bool = False) -> None:
+        """`here`: in this process, which only a command without anything of the shell's can."""
         for named in _ID.findall(shlex.join(shlex.split(command, comments=True))):
             if f"{named}@1" in command:
                 self._store_ranks(named)
             self._name_latest(named, block)
         before = self._recorded()
-        done = subprocess.run(
-            ["bash", "-c", _ended(command)],
-            cwd=self.folder,
-            env=self._environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-        )
+        done = self._called(command) if here else self._started(command)
         said = (
             f"{block}: {command}: {done.returncode}\n{done.stdout[-1500:]}\n{done.stderr[-1500:]}"
         )
@@ -164,8 +165,29 @@ class Stage:
         assert not _FAULT.search(done.stderr), said
         # A program may end with a traceback; nothing of ours is in it.
         assert not ("Traceback" in done.stderr and _OURS in done.stderr), said
-        if self._recorded() != before:
-            self.recorded_in = block
+        if new := self._recorded() - before:
+            self.recorded_in, (self._latest, *_) = block, sorted(new)
+
+    def _called(self, command: str) -> subprocess.CompletedProcess[str]:
+        words = shlex.split(command, comments=True)
+        if words[0] == "cat":
+            return self._started(command)
+        with pytest.MonkeyPatch.context() as patch:
+            for name in [name for name in os.environ if name.startswith("COMPILESCOPE")]:
+                patch.delenv(name)
+            for name, value in self._environment().items():
+                patch.setenv(name, value)
+            return called(*words[1:], cwd=self.folder)
+
+    def _started(self, command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", "-c", _ended(command)],
+            cwd=self.folder,
+            env=self._environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
 
     def _recorded(self) -> set[Path]:
         return {path for path in self.runs.iterdir() if (path / "run.json").exists()}
@@ -184,8 +206,8 @@ class Stage:
                 shutil.rmtree(path)
             runs -= stand_ins
         if not any(path.name.startswith(start) for path in runs):
-            latest = max(runs, key=lambda path: path.stat().st_mtime)
-            shutil.copytree(latest, self.runs / f"{start}00-{latest.name.partition('-')[2]}")
+            label = self._latest.name.partition("-")[2]
+            shutil.copytree(self._latest, self.runs / f"{start}00-{label}")
 
     def _environment(self) -> dict[str, str]:
         outer = {
@@ -211,16 +233,62 @@ until grep -q http: served.txt || ! kill -0 $!; do sleep 0.2; done
 kill -INT $!; wait $!; status=$?; cat served.txt >&2; exit $status"""
 
 
+class Session(NamedTuple):
+    """The README's, with its run."""
+
+    run: Path
+    told: str
+
+
 @pytest.fixture(scope="module")
-def tour(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
     runs = tmp_path_factory.mktemp("tour")
-    command = [sys.executable, "-m", "compilescope", "run", "--quiet", "--dir", str(runs)]
     outer = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST")}
-    subprocess.run(
-        [*command, "examples/tour.py"], cwd=ROOT, env=outer, check=True, capture_output=True
+    env = {**outer, "PATH": f"{BIN}:{outer['PATH']}", "COMPILESCOPE_DIR": str(runs)}
+    (command,) = re.findall(r"^\$ (.+)$", README.read_text(encoding="utf-8"), re.M)
+    done = subprocess.run(
+        command, shell=True, cwd=ROOT, env=env, check=True, capture_output=True, text=True
     )
     (run,) = [path for path in runs.iterdir() if (path / "run.json").exists()]
-    return run
+    return Session(run, done.stderr)
+
+
+@pytest.fixture(scope="module")
+def tour(session: Session) -> Path:
+    return session.run
+
+
+@pytest.mark.torch
+def test_the_readme_shows_what_its_session_prints(session: Session) -> None:
+    everything = called("show", "--all", "--dir", session.run.parent)
+    # Times, and so which cause stands first, differ from run to run; the words are what one sees.
+    said = _timeless(session.told + everything.stdout)
+    shown = re.findall(r"```text\n(.*?)```", README.read_text(encoding="utf-8"), re.S)[0]
+    passing = re.compile(
+        r"compilescope \w+-tour|█|\d recompiles, |^ +\d +tour.py|^(?:and \d|Everything:|Start here)"
+    )
+    for line in shown.splitlines():
+        if line.strip() and not passing.search(line):
+            assert _timeless(line) in said, line
+
+
+def _timeless(text: str) -> str:
+    """Without times, the version of torch, ranks, gaps and line breaks: which cause stands first,
+    and so is wrapped otherwise, depends on times too."""
+    text = re.sub(r"\d+(\.\d+)? m?s\b", "T", text)
+    text = re.sub(r"torch \d+\.\d+\.\d+(\+\w+)?", "torch V", text)
+    return " ".join(re.sub(r"^ +\d+ ", " ", text, flags=re.M).split())
+
+
+@pytest.mark.torch
+def test_the_python_snippet_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    [snippet] = re.findall(r"```python\n(.*?)```", page_text("index"), re.S)
+    monkeypatch.chdir(tmp_path)
+    Path("snippet.py").write_text(snippet)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        runpy.run_path(str(tmp_path / "snippet.py"), run_name="__main__")
+    assert printed.getvalue().startswith("GB0170 7\n")
 
 
 @pytest.mark.torch
@@ -229,7 +297,7 @@ def test_commands_that_read_run(page: Path, tour: Path, tmp_path: Path) -> None:
     stage = Stage(tmp_path, page, tour)
     for block in command_blocks(page):
         for command in block.commands if is_read(block) else ():
-            stage.run(block, command)
+            stage.run(block, command, here=True)
 
 
 @pytest.mark.slow

@@ -16,6 +16,9 @@ torch = pytest.importorskip("torch")
 import compilescope  # noqa: E402
 from compilescope.errors import ToolError  # noqa: E402
 from compilescope.inspector import GuardReport  # noqa: E402
+from compilescope.report.guards import costliest  # noqa: E402
+from compilescope.torchapi.guards import cost  # noqa: E402
+from compilescope.torchapi.guards.checks import child_nodes  # noqa: E402
 
 
 class Block(torch.nn.Module):
@@ -43,9 +46,48 @@ def fresh_dynamo() -> Any:
     torch._dynamo.reset()
 
 
+DEAR_NS, CHEAP_NS, WAY_NS = 100.0, 10.0, 1.0
+"""Made up: the check of a tensor, any other check, the way to a value."""
+
+
+def made_up_ns(node: Any) -> float:
+    """What a part of a guard tree, with all below it, is made to cost."""
+    leaves = [type(leaf).__name__ for leaf in node.get_leaf_guards()]
+    own = sum(DEAR_NS if kind == "TENSOR_MATCH" else CHEAP_NS for kind in leaves)
+    return WAY_NS + own + sum(map(made_up_ns, child_nodes(node)))
+
+
+@pytest.fixture(autouse=True)
+def made_up_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards are really checked, but no clock says how long that took."""
+
+    def batch(check: Any, f_locals: Any) -> float:
+        assert check(f_locals)
+        return made_up_ns(check.__self__)
+
+    monkeypatch.setattr(cost, "_batch", batch)
+    monkeypatch.setattr(cost, "_SECONDS", 1e6)
+    for repeats in ("_REPEATS", "_PART_REPEATS", "_COLD_REPEATS"):
+        monkeypatch.setattr(cost, repeats, 1)
+
+
+_reports: dict[str, GuardReport] = {}
+"""Made once: tests only read them."""
+
+
 @pytest.fixture
-def report() -> GuardReport:
-    return compilescope.GuardInspector(Block()).inspect(torch.ones(2, 4), torch.ones(2, 4))
+def report(made_up_times: None) -> GuardReport:
+    if "block" not in _reports:
+        inspector = compilescope.GuardInspector(Block())
+        _reports["block"] = inspector.inspect(torch.ones(2, 4), torch.ones(2, 4))
+    return _reports["block"]
+
+
+@pytest.fixture
+def of_broken(made_up_times: None) -> GuardReport:
+    if "broken" not in _reports:
+        _reports["broken"] = compilescope.GuardInspector(broken).inspect(torch.ones(3))
+    return _reports["broken"]
 
 
 def test_guards_by_kind_and_by_line(report: GuardReport) -> None:
@@ -62,37 +104,58 @@ def test_guards_by_kind_and_by_line(report: GuardReport) -> None:
 
 
 def test_the_tree_is_nested_and_measured(report: GuardReport) -> None:
-    cost = report.graphs[0].cost
-    assert cost is not None
-    assert cost.warm_ns and cost.warm_ns > 0
-    assert cost.cold_ns and cost.cold_ns > 0
-    nodes = {node.source: node for node in cost.tree.walk()}
-    assert cost.tree.total_ns == cost.warm_ns
+    found = report.graphs[0].cost
+    assert found is not None
+    assert found.warm_ns and found.cold_ns is not None
+    nodes = {node.source: node for node in found.tree.walk()}
+    assert found.tree.total_ns == found.warm_ns
     x = nodes["L['x']"]
     assert x.type == "torch.Tensor" and not x.children
     [match] = [check for check in x.checks if check.kind == "TENSOR_MATCH"]
     assert "size=[2, 4]" in match.conditions[0]
     below = {node.source for node in nodes["L['self']"].walk()}
     assert "L['self'].table['scale']" in below and "L['x']" not in below
-    assert all(node.total_ns is not None for node in nodes.values()) and not cost.unmeasured
+    assert all(node.total_ns is not None for node in nodes.values()) and not found.unmeasured
     scale = nodes["L['self'].table['scale']"]
     assert scale.frame is not None and scale.frame.file == __file__
-    assert sum(len(node.checks) for node in nodes.values()) == cost.guards == report.guards
+    assert sum(len(node.checks) for node in nodes.values()) == found.guards == report.guards
 
 
 def test_the_dearest_come_first(report: GuardReport) -> None:
     entry = report.graphs[0]
     assert entry.cost is not None
-    costs = [node.own_ns or 0 for node in entry.expensive]
-    assert costs == sorted(costs, reverse=True) and costs
-    # Seven tensors to check, each far dearer than comparing one int.
-    assert any("TENSOR_MATCH" in {c.kind for c in node.checks} for node in entry.expensive[:4])
-    whole = entry.cost.tree
-    assert sum(child.total_ns or 0 for child in whole.children) > 0
+    costs = [node.own_ns for node in entry.expensive]
+    assert costs == sorted(costs, key=lambda ns: -(ns or 0))
+    # Eight tensors to check, each far dearer than all else.
+    kinds = [{check.kind for check in node.checks} for node in entry.expensive]
+    assert ["TENSOR_MATCH" in each for each in kinds] == [True] * 8 + [False] * (len(kinds) - 8)
+    for node in entry.cost.tree.walk():
+        others = sum(check.kind != "TENSOR_MATCH" for check in node.checks)
+        made = WAY_NS + CHEAP_NS * others + DEAR_NS * (len(node.checks) - others)
+        # An empty tree, which has its root alone, costs nothing.
+        assert node.own_ns == (made - WAY_NS if node is entry.cost.tree else made), node.source
+        below = sum(child.total_ns or 0 for child in node.children)
+        assert node.total_ns == node.own_ns + below
+    nothing = msgspec.structs.replace(entry.cost.tree, own_ns=0.0, children=())
+    assert costliest(msgspec.structs.replace(entry.cost, tree=nothing)) == []
 
 
-def test_each_part_of_a_broken_function() -> None:
-    report = compilescope.GuardInspector(broken).inspect(torch.ones(3))
+def test_what_time_did_not_reach_has_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cost, "_SECONDS", -1.0)
+    found = compilescope.GuardInspector(broken).inspect(torch.ones(3)).graphs[0].cost
+    assert found is not None and found.warm_ns and found.unmeasured
+    assert {node.total_ns for node in found.tree.walk()} == {None, found.warm_ns}
+
+
+def test_the_clock_gives_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    found = compilescope.GuardInspector(broken).inspect(torch.ones(3)).graphs[0].cost
+    assert found is not None
+    assert isinstance(found.warm_ns, float) and isinstance(found.cold_ns, float)
+
+
+def test_each_part_of_a_broken_function(of_broken: GuardReport) -> None:
+    report = of_broken
     assert report.result.tolist() == [4.0, 4.0, 4.0]
     assert [entry.graph.function for entry in report.graphs] == ["broken", "broken"]
     assert [entry.graph.resumed_at is None for entry in report.graphs] == [True, False]
@@ -100,16 +163,15 @@ def test_each_part_of_a_broken_function() -> None:
     assert report.check_ns and report.check_ns > 0
 
 
-def test_inputs_may_come_as_one_tuple() -> None:
+def test_inputs_may_come_as_one_tuple(report: GuardReport) -> None:
     x = torch.ones(2, 4)
-    report = compilescope.GuardInspector(Block()).inspect((x, x + 1))
-    assert report.graphs[0].graph.ops
-    named = compilescope.GuardInspector(Block()).inspect(x, y=x + 1)
-    assert named.guards == report.guards
+    for inputs, named in (((x, x + 1),), {}), ((x,), {"y": x + 1}):
+        other = compilescope.GuardInspector(Block()).inspect(*inputs, **named)
+        assert other.graphs[0].graph.ops and other.guards == report.guards
 
 
-def test_graph_breaks_and_their_reasons() -> None:
-    report = compilescope.GuardInspector(broken).inspect(torch.ones(3))
+def test_graph_breaks_and_their_reasons(of_broken: GuardReport) -> None:
+    report = of_broken
     assert (report.graph_count, report.graph_break_count) == (2, 1)
     [reason] = report.break_reasons
     assert reason.source.strip() == 'print(end="")' and reason.file == __file__
@@ -138,17 +200,21 @@ def test_inputs_in_every_form_that_the_harness_takes() -> None:
 
 
 def test_inspecting_twice_measures_twice() -> None:
+    from torch._dynamo import guards
+
     inspector = compilescope.GuardInspector(broken, dynamic=False)
     first, second = inspector.inspect(torch.ones(3)), inspector.inspect(torch.ones(3))
     if len(second.graphs) != len(first.graphs):
         pytest.fail("the second inspection saw other frames")
     assert first.guards == second.guards
+    assert guards.guard_manager_testing_hook_fn is None, "torch's hook is put back"
 
 
-def test_what_was_compiled_before_is_compiled_anew() -> None:
+def test_what_was_compiled_before_is_compiled_anew(of_broken: GuardReport) -> None:
     torch.compile(broken, backend="eager")(torch.ones(3))
     report = compilescope.GuardInspector(broken).inspect(torch.ones(3))
     assert len(report.graphs) == 2 and report.backend == "eager"
+    assert report.guards == of_broken.guards
     ready = torch.compile(broken, backend="aot_eager")
     ready(torch.ones(3))
     of_ready = compilescope.GuardInspector(ready).inspect(torch.ones(3))
@@ -187,10 +253,3 @@ def test_nothing_compiled_is_said() -> None:
 
     with pytest.raises(ToolError, match="Nothing in plain was compiled"):
         compilescope.GuardInspector(torch._dynamo.disable(plain)).inspect(1)
-
-
-def test_torchs_hook_is_put_back() -> None:
-    from torch._dynamo import guards
-
-    compilescope.GuardInspector(broken).inspect(torch.ones(3))
-    assert guards.guard_manager_testing_hook_fn is None

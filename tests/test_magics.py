@@ -18,13 +18,15 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 shell = InteractiveShell.instance(history_manager=None)
+shell.user_ns["finders"] = list(sys.meta_path)
 said = []
 for cell in json.loads(sys.argv[1]):
     with capture_output() as output:
         result = shell.run_cell(cell, store_history=True)
     error = result.error_in_exec or result.error_before_exec
     said.append([output.stdout, type(error).__name__ if error else "", output.stderr])
-seen = {name: repr(shell.user_ns.get(name)) for name in ("captured", "mine", "table", "text")}
+names = ("captured", "mine", "table", "text", "left")
+seen = {name: repr(shell.user_ns.get(name)) for name in names}
 print("\\n" + json.dumps([said, seen]))
 """
 DEFINITION = """%%compilescope
@@ -37,6 +39,22 @@ def f(x):
 
 f(torch.ones(3))
 """
+LEFT = """
+import os, sys, types, compilescope
+ours = os.path.dirname(compilescope.__file__) + os.sep
+left = set(sys.meta_path) - set(finders)
+for name, module in list(sys.modules.items()):
+    if not name.startswith("torch") or type(module) is not types.ModuleType:
+        continue
+    if "exec_module" in vars(getattr(module.__spec__, "loader", types)):
+        left.add(("loader", name))
+    for value in list(vars(module).values()):
+        parts = vars(value).values() if issubclass(type(value), type) else [value]
+        for part in parts:
+            if type(part) is types.FunctionType and part.__code__.co_filename.startswith(ours):
+                left.add((name, part.__qualname__))
+"""
+"""What a capture has put into torch's modules, which were imported meanwhile."""
 
 
 def run_cells(*cells: str) -> tuple[list[tuple[str, str, str]], dict[str, str]]:
@@ -58,6 +76,7 @@ def test_a_cell_is_captured_and_its_places_are_those_of_the_page() -> None:
     said, seen = run_cells(
         "%load_ext compilescope",
         DEFINITION,
+        LEFT,
         "table = captured.breaks; text = table._repr_html_(); table",
         "%%compilescope mine --reset --explain\nf(torch.ones(5))\n1 / 0",
         "%%compilescope mine --nonsense\npass",
@@ -65,8 +84,9 @@ def test_a_cell_is_captured_and_its_places_are_those_of_the_page() -> None:
         "%unload_ext compilescope",
         DEFINITION,
     )
-    loaded, captured, table, failed, wrong, quotes, _, unloaded = said
-    assert loaded[1] == ""
+    loaded, captured, looked, table, failed, wrong, quotes, _, unloaded = said
+    assert loaded[1] == looked[1] == ""
+    assert seen["left"] == "set()", "modules that were imported meanwhile are left clean"
     # The line of the magic is line 1.
     assert captured[1] == "" and "here\n" in captured[0]
     assert "cell 2, line 6 in f" in captured[0] and "ipython-input" not in captured[0]
@@ -74,7 +94,7 @@ def test_a_cell_is_captured_and_its_places_are_those_of_the_page() -> None:
     assert "<table" in seen["text"] and "cell 2, line 6" in seen["text"]
     # Raised once, and what was seen until then is shown.
     assert failed[1] == "_ShownBefore" and failed[0].count("ZeroDivisionError") == 2
-    assert "In[5]" not in failed[0]
+    assert "In[6]" not in failed[0]
     assert "cell 2, line 6" in failed[0]
     assert "1 graph breaks" in seen["captured"] and "1 graph breaks" in seen["mine"]
     assert wrong[1] == quotes[1] == "UsageError"

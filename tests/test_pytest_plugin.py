@@ -12,16 +12,25 @@ import time
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from builders import event, frame, run_of
 from compilescope.analysis.gate.verdict import GateLimits
-from compilescope.model.bodies import CompileFailed, GraphBreak, GraphCaptured, ProcessStarted
+from compilescope.errors import ToolError
+from compilescope.model.bodies import (
+    CompileFailed,
+    GraphBreak,
+    GraphCaptured,
+    ProcessStarted,
+    ToolFault,
+)
 from compilescope.model.eventfile import event_files
 from compilescope.model.header import read_header
 from compilescope.model.run import Run
-from compilescope.pytest_plugin.marker import TestLimits
+from compilescope.pytest_plugin.marker import TestLimits, read_marker
 from compilescope.pytest_plugin.summary import drawn, shortfall, summary_blocks, tallies
 from recorder.harness import environment, finish, latest_folder, latest_run, start
 
@@ -366,6 +375,7 @@ def test_truth():
 @limits(0)
 def test_without_name():
     pass
+
 """
 FAULTS = (
     "test_wrong.py::test_unknown: the marker compile_limits: there is no 'break_'. "
@@ -388,6 +398,23 @@ def test_wrong_markers_are_usage_errors(tmp_path: Path) -> None:
     assert "Traceback" not in output and "no tests ran" in output
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"coverage": 101}, "coverage must be between 0 and 100, not 101."),
+        ({"coverage": "much"}, "coverage must be a percentage, not 'much'."),
+        ({"fresh": 1}, "fresh must be True or False, not 1."),
+        ({"own": "yes"}, "own must be True or False, not 'yes'."),
+    ],
+)
+def test_wrong_values(given: dict[str, Any], said: str) -> None:
+    mark = SimpleNamespace(args=(), kwargs=given)
+    item: Any = SimpleNamespace(nodeid="t.py::test_a", get_closest_marker=lambda name: mark)
+    with pytest.raises(ToolError) as error:
+        read_marker(item)
+    assert error.value.message == f"t.py::test_a: the marker compile_limits: {said}"
+
+
 @pytest.mark.slow
 def test_wrong_markers_under_xdist(tmp_path: Path) -> None:
     pytest.importorskip("xdist")
@@ -401,15 +428,6 @@ def test_wrong_markers_under_xdist(tmp_path: Path) -> None:
     assert "5 errors" in output
 
 
-@pytest.mark.parametrize("given", ["coverage=101", "coverage='much'", "fresh=1", "own='yes'"])
-def test_wrong_values(tmp_path: Path, given: str) -> None:
-    text = f"import pytest\n@pytest.mark.compile_limits({given})\ndef test_a():\n    pass\n"
-    write(tmp_path, test_wrong=text)
-    status, output = run_pytest(tmp_path)
-    assert status == pytest.ExitCode.USAGE_ERROR
-    assert f"test_a: the marker compile_limits: {given.split('=')[0]} " in output
-
-
 def test_without_torch_there_is_one_line(tmp_path: Path) -> None:
     write(tmp_path, test_plain="def test_a():\n    pass\n")
     status, output = run_pytest(tmp_path, "--compilescope")
@@ -417,7 +435,9 @@ def test_without_torch_there_is_one_line(tmp_path: Path) -> None:
     assert section(output) == "Nothing was compiled: no test imported torch."
 
 
-@pytest.mark.parametrize("word", ["--collect-only", "--fixtures"])
+@pytest.mark.parametrize(
+    "word", ["--collect-only", pytest.param("--fixtures", marks=pytest.mark.slow)]
+)
 def test_what_runs_no_test_leaves_no_run(tmp_path: Path, word: str) -> None:
     write(tmp_path, test_plain="def test_a():\n    pass\n")
     status, output = run_pytest(tmp_path, "--compilescope", word)
@@ -437,7 +457,13 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("table", "said"),
-    [("max-breaks = -1", "max-breaks"), ("max-break = 1", "max-breaks"), ("baseline = 'x'", "x")],
+    [
+        ("max-breaks = -1", "max-breaks"),
+        *(
+            pytest.param(table, said, marks=pytest.mark.slow)
+            for table, said in (("max-break = 1", "max-breaks"), ("baseline = 'x'", "x"))
+        ),
+    ],
 )
 def test_a_check_without_sense_is_a_usage_error(tmp_path: Path, table: str, said: str) -> None:
     write(tmp_path, test_plain="def test_a():\n    pass\n")
@@ -456,12 +482,16 @@ def test_a_check_that_cannot_tell_fails(tmp_path: Path) -> None:
     assert "1 passed" in output
 
 
-def test_a_check_gives_its_reason_without_a_terminal(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "words", [("-p", "no:terminal"), pytest.param(("--no-summary",), marks=pytest.mark.slow)]
+)
+def test_a_check_gives_its_reason_without_a_terminal(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
     write(tmp_path, test_plain="def test_a():\n    pass\n")
-    for words in (("-p", "no:terminal"), ("--no-summary",)):
-        status, output = run_pytest(tmp_path, "--compilescope-check", *words)
-        assert status == pytest.ExitCode.TESTS_FAILED
-        assert "compilescope: Check inconclusive" in output
+    status, output = run_pytest(tmp_path, "--compilescope-check", *words)
+    assert status == pytest.ExitCode.TESTS_FAILED
+    assert "compilescope: Check inconclusive" in output
 
 
 # Tallies, on runs made by hand
@@ -527,6 +557,13 @@ def test_only_causes_of_ones_own_count_where_wanted() -> None:
     run = run_of(graph_in("t"), event(GraphBreak("broke"), stack=(place,), test="t"))
     assert "1 graph break" in shortfall(run, TestLimits(GateLimits(breaks=0)))
     assert shortfall(run, TestLimits(GateLimits(breaks=0), own=True)) == ""
+
+
+@pytest.mark.parametrize("nothing", [False, True])
+def test_a_fault_of_ours_makes_limits_inconclusive(nothing: bool) -> None:
+    run = run_of(graph_in("t"), event(ToolFault("graph-breaks", "ValueError: no", ""), test="t"))
+    wanted = TestLimits(GateLimits(breaks=0), allow_nothing=nothing)
+    assert shortfall(run, wanted).startswith("Inconclusive: compilescope failed")
 
 
 def test_hostile_names_stay_text() -> None:
@@ -668,6 +705,7 @@ def test_d():
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 def test_a_fault_of_ours_is_no_pass(tmp_path: Path) -> None:
     text = """
 import pytest

@@ -195,6 +195,7 @@ _ENTRIES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(value=st.dictionaries(st.text(max_size=3), _ENTRIES, max_size=4), indent=st.integers(0, 3))
 def test_json_in_parts_is_the_json_of_the_whole(value: dict[str, Any], indent: int) -> None:
     as_iterators = {k: iter(v) if isinstance(v, list) else v for k, v in value.items()}

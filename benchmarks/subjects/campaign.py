@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from limited import Clock, Outcome
+from subjects.limited import Clock, Outcome
 
 
 class Campaign:

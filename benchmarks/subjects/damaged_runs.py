@@ -14,13 +14,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
 
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "tests")]
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
-# isort: off
-import samples  # noqa: E402
-from builders import run_of, event, frame  # noqa: E402
-from hostile_sizes import sample  # noqa: E402
-from mutating import (  # noqa: E402
+from hostile_sizes import sample
+from mutating import (
     ODD_INTS,
     ODD_TEXTS,
     dump,
@@ -30,10 +27,12 @@ from mutating import (  # noqa: E402
     odd_value,
 )
 
-from compilescope.model.artifacts import artifact_name  # noqa: E402
-from compilescope.model.bodies import Body  # noqa: E402
-from compilescope.model.provenance import SEALS  # noqa: E402
-from compilescope.model.run import Run  # noqa: E402
+import samples as samples  # Also for mutated_runs.py, which would not find it by itself.
+from builders import event, frame, run_of
+from compilescope.model.artifacts import artifact_name
+from compilescope.model.bodies import Body
+from compilescope.model.provenance import SEALS
+from compilescope.model.run import Run
 
 Mutation = Callable[[Path, random.Random], None]
 KINDS = get_args(Body)
@@ -82,7 +81,7 @@ def random_run(rng: random.Random) -> Run:
                 rank=rng.choice((0, 0, 1)),
             )
         )
-    run = run_of(*events, ended=rng.random() < 0.8)
+    run: Run = run_of(*events, ended=rng.random() < 0.8)
     for _, (text, suffix) in _all_artifacts():
         run.artifacts.put(text, suffix)
     return run
@@ -106,7 +105,7 @@ def make_run(home: Path, name: str, rng: random.Random, bases: list[Path]) -> Pa
     names = sorted(samples.RUNS)
     chosen = rng.randrange(len(names) + 5 + 2 * len(bases))
     if chosen < len(names):
-        folder = samples.store(samples.RUNS[names[chosen]], home, name)
+        folder: Path = samples.store(samples.RUNS[names[chosen]], home, name)
     elif chosen < len(names) + 5:
         folder = samples.store(random_run(rng), home, name)
     else:

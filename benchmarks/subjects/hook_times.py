@@ -102,8 +102,7 @@ def clock_cost(calls: int = 20_000) -> float:
 def time_hooks(clocks: Clocks) -> None:
     """From now on, hooks are put on with clocks around them."""
     from compilescope.torchapi import install
-
-    observed = install.observed
+    from compilescope.torchapi.hook import observed
 
     def observed_and_timed(original: Clocked, hook: Any, watch: Any) -> Clocked:
         def label(args: tuple[Any, ...]) -> str:
@@ -113,7 +112,7 @@ def time_hooks(clocks: Clocks) -> None:
 
         return clocks.timed(observed(clocks.timed(original, None), hook, watch), label)
 
-    install.observed = observed_and_timed
+    vars(install)["observed"] = observed_and_timed
 
 
 def time_trace(clocks: Clocks) -> None:
@@ -123,7 +122,7 @@ def time_trace(clocks: Clocks) -> None:
     timed = clocks.timed(trace_structured, lambda args: f"trace_structured: {args[0]}")
     for name, module in list(sys.modules.items()):
         if name.startswith("torch") and vars(module).get("trace_structured") is trace_structured:
-            module.trace_structured = timed
+            vars(module)["trace_structured"] = timed
 
 
 @contextlib.contextmanager

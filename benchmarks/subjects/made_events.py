@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from compilescope.model.bodies import (
     Body,
+    BreakOutcome,
     CacheEntryMiss,
     CompileFailed,
     FailedGuard,
@@ -13,6 +14,7 @@ from compilescope.model.bodies import (
     GraphBreak,
     ProcessStarted,
     Recompile,
+    SkipCause,
     SourceSeen,
     Violation,
 )
@@ -56,7 +58,7 @@ def _event(number: int, body: Body, *stack: Frame, process: int = 0) -> Event:
 
 
 def _break(number: int, files: int, gb_type: str = "Tensor.item") -> GraphBreak:
-    outcome = "frame-eager" if number % 2 else "resumed"
+    outcome: BreakOutcome = "frame-eager" if number % 2 else "resumed"
     code = _code(number, files)
     return GraphBreak(gb_type, "GB0170", "It needs a value.", outcome=outcome, frame=code)
 
@@ -70,7 +72,7 @@ def _files(number: int, events: int, kept: str) -> Event:
 
 
 def _skips(number: int, events: int, kept: str) -> Event:
-    cause = "disabled" if number % 2 else "unexplained"
+    cause: SkipCause = "disabled" if number % 2 else "unexplained"
     body = FrameSkipped(_code(number, events // 2), cause, f"reason {number % 100}")
     return _event(number, body, _place(number, events // 2))
 

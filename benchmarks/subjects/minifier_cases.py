@@ -94,7 +94,9 @@ def gelu_by_tanh(gm: GraphModule, inputs: Any) -> Callable[..., Any]:
 
 
 def norm_with_other_eps(gm: GraphModule, inputs: Any) -> Callable[..., Any]:
-    def layer_norm(x: Any, shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5):
+    def layer_norm(
+        x: Any, shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
+    ) -> Any:
         return torch.nn.functional.layer_norm(x, shape, weight, bias, eps=1e-3)
 
     return _lying(gm, {"layer_norm": layer_norm})

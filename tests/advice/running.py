@@ -16,7 +16,7 @@ from typing import Any
 from compilescope.model.run import Run, read_run
 
 HERE = Path(__file__).parent
-_LIMIT_S = 120.0
+_LIMIT_S = 240.0
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class WarmProcess:
     def close(self) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(timeout=30)
+        self._process.wait(timeout=120)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def place(self) -> Path:

@@ -19,27 +19,18 @@ pytestmark = pytest.mark.torch
 QUICK: dict[str, tuple[str, ...]] = {
     "zoo": (
         "closure_list",
-        "explicit_break",
         "fullgraph_print",
-        "random_instance",
-        "recompile_global_flag",
         "recompile_size",
         "tensor_assert",
     ),
     "fixes": (
         "row_by_tensor",
         "trap_one_call_trains",
-        "warning_of_deprecation",
-        "scale_by_condition",
-        "trap_same_tensor_returned",
         "cached_property_table",
-        "grad_fn_check",
         "lock_around_call",
-        "zip_iterator",
-        "whole_train_step",
     ),
-    "rules": ("dtype-change-1", "float-change-1", "layer-index-1", "stride-change-1"),
-    "registry": ("gb0092", "gb0170"),
+    "rules": ("float-change-1", "stride-change-1"),
+    "registry": ("gb0170",),
 }
 """A choice over fixes and kinds without a diff; the others are slow, all together."""
 
@@ -111,4 +102,71 @@ def test_what_falls_short_is_there_and_chosen_programs_too() -> None:
     known = {f"{corpus}/{name}" for corpus in QUICK for name in programs(corpus)}
     assert {label for label in SHORTFALLS if not label.startswith("models/")} <= known
     assert {f"{corpus}/{name}" for corpus, names in QUICK.items() for name in names} <= known
-    assert sum(map(len, QUICK.values())) >= 23
+    assert sum(map(len, QUICK.values())) >= 11
+
+
+# Files as they are: their diffs apply, and never to those of an installed package.
+
+PROGRAM = """import torch
+
+
+@torch.compile(backend="eager")
+def f(x):
+    y = x + 1
+    print("zwischen – größer", y.sum())
+    return y * 2
+
+
+f(torch.ones(3))
+print(f(torch.ones(3)))"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # The diffs themselves are those of `test_advice_pure`: two real runs show the rest.
+        pytest.param(PROGRAM + "\n", id="plain", marks=pytest.mark.slow),
+        pytest.param(PROGRAM, id="no newline at the end", marks=pytest.mark.slow),
+        pytest.param(PROGRAM.replace("\n", "\r\n"), id="crlf, no newline at the end"),
+        pytest.param(PROGRAM.replace("    ", "\t") + "\n", id="tabs", marks=pytest.mark.slow),
+        pytest.param("\ufeff" + PROGRAM + "\n", id="bom"),
+    ],
+)
+def test_a_file_as_it_is(warm: WarmProcess, text: str) -> None:
+    trial = Trial(warm, Program("program", "own", text, "src/deep down/program.py"))
+    (one,) = trial.tried()
+    assert one.advice.diff
+    assert one.result == "held", one
+
+
+LIBRARY = """def doubled(x):
+    y = x * 2
+    print("in the library", y.shape)
+    return y + 1
+"""
+CALLER = """import os
+import sys
+
+import torch
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "venv", "site-packages"))
+from layers import doubled
+
+
+@torch.compile(backend="eager")
+def f(x):
+    return doubled(x) - 1
+
+
+print(f(torch.ones(3)))
+"""
+
+
+def test_an_installed_package_is_not_edited(warm: WarmProcess) -> None:
+    beside = {"venv/site-packages/layers/__init__.py": LIBRARY}
+    found = Trial(warm, Program("program", "own", CALLER, beside=beside)).tried()
+    (one,) = found
+    assert not one.own and one.rule == "print-call"
+    assert "site-packages" not in one.advice.diff
+    assert one.result in ("no diff", "held"), one
+    assert one.advice.text

@@ -254,12 +254,13 @@ def test_a_file_that_is_gone(tmp_path: Path) -> None:
 
 
 def test_a_limit_says_that_nobody_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = PROGRAM + "# a long file\n" * 10_000
+    text = PROGRAM + "# a long file\n" * 500
     file = written(tmp_path, text)
     run = broken_run(tmp_path, file, text, 'print("between")')
     offered = advice_of(run)
     assert offered[0].diff
     monkeypatch.setattr("compilescope.analysis.partial_digest._LONG", 0)
+    monkeypatch.setattr("compilescope.fixes.advice._LARGEST_OF_LONG", 5_000)
     limited = advice_of(run)
     assert limited[0].status == "not tried"
     assert f"compilescope explain {run.header.run} --cause 1" in limited[0].text

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-import subprocess
-import sys
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -96,15 +95,17 @@ def run(adapter: AcceleratorAdapter, function: Any = program) -> Any:
 # The document
 
 
-def test_the_document_runs_and_prints_what_it_says(tmp_path: Path) -> None:
+def test_the_document_runs_and_prints_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     text = page_text("adapter")
     backend, use, passes = re.findall(r"```python\n(.*?)```", text, re.S)
     [printed] = re.findall(r"```text\n(.*?)```", text, re.S)
     assert len([line for line in backend.splitlines() if line.strip()]) <= 20
     (tmp_path / "chip.py").write_text(backend + use + passes)
-    done = subprocess.run([sys.executable, "chip.py"], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == printed
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path("chip.py", run_name="__main__")
+    assert capsys.readouterr().out == printed
 
 
 def test_the_document_names_every_setting_and_argument() -> None:

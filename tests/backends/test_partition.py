@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -145,12 +145,23 @@ PROGRAMS = [
 ]  # fmt: skip
 WAYS = [
     ("aten", True, True, 0.5),
-    pytest.param("dynamo", False, True, 0.5, marks=pytest.mark.slow),
-    pytest.param("aten", False, False, 0.3, marks=pytest.mark.slow),
-    pytest.param("aten", False, True, 0.0, marks=pytest.mark.slow),
-    pytest.param("dynamo", False, False, 0.0, marks=pytest.mark.slow),
+    ("aten", True, False, 0.5),
+    ("dynamo", False, True, 0.5),
+    ("aten", False, False, 0.3),
+    ("aten", False, True, 0.0),
+    ("dynamo", False, False, 0.0),
 ]
 """Level, gradients, dynamic sizes, and the chance that a node is refused."""
+FREE_SIZES = (sizes, constants, attention)
+"""By default these are cut with sizes that are free, which takes twice as long; others without."""
+
+
+def ways() -> Iterator[Any]:
+    for program in PROGRAMS:
+        default = WAYS[0] if program in FREE_SIZES else WAYS[1]
+        for way in WAYS:
+            marks = () if way is default else pytest.mark.slow
+            yield pytest.param(program, *way, marks=marks, id=f"{program.__name__}-{way}")
 
 
 @pytest.fixture(autouse=True)
@@ -179,8 +190,7 @@ def same(one: Any, other: Any) -> bool:
     return one == other
 
 
-@pytest.mark.parametrize(("level", "grad", "dynamic", "chance"), WAYS)
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+@pytest.mark.parametrize(("program", "level", "grad", "dynamic", "chance"), list(ways()))
 def test_cut_graphs_compute_the_same(program, level, grad, dynamic, chance) -> None:
     adapter = Emulator(lottery(1, chance), level=level)
     compiled = torch.compile(program, backend=adapter, dynamic=dynamic)
@@ -341,9 +351,13 @@ def test_islands_never_need_one_another_in_a_circle(seed: int) -> None:
     assert len(by_level) <= len(by_torch)
 
 
-def test_large_graphs_are_cut_by_level_and_still_right() -> None:
+def test_large_graphs_are_cut_by_level_and_still_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    defaults = propose_islands.__kwdefaults__
+    assert defaults["largest_sketch"] >= 100
+    monkeypatch.setitem(defaults, "largest_sketch", 10)
+
     def program(x):
-        for _ in range(155):
+        for _ in range(12):
             x = torch.sort(x + 1).values * 0.99
         return x
 
@@ -352,4 +366,4 @@ def test_large_graphs_are_cut_by_level_and_still_right() -> None:
     assert torch.equal(torch.compile(program, backend=adapter)(x), program(x))
     [graph] = adapter.report.graphs
     assert graph.cut_by == "levels"
-    assert len(graph.islands) == 156
+    assert len(graph.islands) == 13

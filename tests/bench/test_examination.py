@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -60,14 +61,16 @@ def failing(graph, inputs):
 """
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> str:
-    path = tmp_path / "my_examined_models.py"
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("models") / "my_examined_models.py"
     path.write_text(PROGRAM)
     return str(path)
 
 
+@functools.cache
 def examined(file: str, model: str, backend: str = "aot_eager", **more: Any) -> Examination:
+    """Once, whoever asks: an examination is not changed."""
     return examine(Spec(model=f"{file}:{model}", backend=backend, warmup=1, **more))
 
 
@@ -158,7 +161,7 @@ def test_too_little_memory_leaves_the_numbers_unknown(
     file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(examination, "free_bytes", lambda: 1000)
-    found = examined(file, "even")
+    found = examined.__wrapped__(file, "even")
     assert (found.graphs, found.kerneldiff) == (1, "unknown")
     assert any("KernelDiff was not run: it needs about" in note for note in found.notes)
 

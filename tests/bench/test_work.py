@@ -12,6 +12,7 @@ pytest.importorskip("scipy")
 
 import torch
 
+from compilescope.bench import worker_tasks
 from compilescope.bench.protocol import Spec, WorkerRequest
 from compilescope.bench.worker_tasks import LEAST_S, CudaClock, WorkerTasks, survey, warm_up
 from compilescope.errors import ToolError
@@ -46,11 +47,27 @@ def test_a_model_is_built_called_timed_and_weighed(model: str, mode: Any) -> Non
     assert least <= peak < 20 * least
 
 
-def test_a_run_is_long_enough_for_the_clock() -> None:
-    calls = warm_up(lambda: None, "cpu", 3)
-    assert calls > 1000
-    slow = warm_up(lambda: torch.randn(1000, 1000) @ torch.randn(1000, 1000), "cpu", 2)
-    assert slow < LEAST_S / 1e-5
+@pytest.mark.parametrize(
+    ("seconds", "calls"),
+    [
+        # The later half counts: the first ones compile.
+        ([3.0, 0.002, 0.001, 0.003], LEAST_S / 0.002),
+        ([9.0, 0.0, 0.0], LEAST_S / 1e-7),  # Too quick for the clock.
+        ([9.0, 2.0], 1),
+    ],
+)
+def test_a_run_is_long_enough_for_the_clock(
+    seconds: list[float], calls: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = iter(seconds)
+    now = 0.0
+
+    def step() -> None:
+        nonlocal now
+        now += next(taken)
+
+    monkeypatch.setattr(worker_tasks, "clock", lambda: now)
+    assert warm_up(step, "cpu", len(seconds)) == pytest.approx(calls, abs=1)
 
 
 def test_names_are_checked_before_anything_is_built(model: str) -> None:

@@ -14,6 +14,7 @@ import pytest
 from compilescope.cli.main import group
 from compilescope.errors import ToolError
 from compilescope.minify.check_command import CommandCheck
+from compilescope.processes import deadline
 
 CHECK = '#!/bin/sh\ngrep -q needle "$1"\n'
 
@@ -121,24 +122,34 @@ def test_bytes_that_are_no_text_come_through(folder: Path) -> None:
 
 
 def test_a_check_may_hang_crash_and_leave_children(folder: Path) -> None:
-    hang = CommandCheck(_script(folder, "hang.sh", "#!/bin/sh\nsleep 60 &\nsleep 60\n"), "f", 0.5)
+    hang = CommandCheck(_script(folder, "hang.sh", "#!/bin/sh\nsleep 600 &\nsleep 600\n"), "f", 0.5)
     assert hang.judge("x") == "timeout"
-    crash = CommandCheck(_script(folder, "crash.sh", "#!/bin/sh\nkill -SEGV $$\n"), "f", 20)
+    crash = CommandCheck(_script(folder, "crash.sh", "#!/bin/sh\nkill -SEGV $$\n"), "f", 120)
     assert crash.judge("x") == "crashed"
     named = CommandCheck(
-        _script(folder, "name.sh", '#!/bin/sh\n[ "$(basename "$1")" = f ] && [ -f f ]\n'), "f", 20
+        _script(folder, "name.sh", '#!/bin/sh\n[ "$(basename "$1")" = f ] && [ -f f ]\n'), "f", 120
     )
     assert named.judge("x") == "kept"
 
 
-def test_an_interrupted_check_is_resumed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    # Its sixth call takes longer than there is time.
-    slow = f"echo >> {folder}/calls\n[ $(wc -l < {folder}/calls) -ne 6 ] || sleep 60\n"
+def test_an_interrupted_check_is_resumed(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Its sixth call does not end.
+    slow = f"echo >> {folder}/calls\n[ $(wc -l < {folder}/calls) -ne 6 ] || sleep 600\n"
     check = _script(folder, "check.sh", CHECK.replace("grep", slow + "grep"))
     (folder / "notes.txt").write_text("".join(f"line {n}\n" for n in range(50)) + "needle\n")
-    assert _minify("notes.txt", "--check", check, "--limit-time", "4") == 0
+    calls = folder / "calls"
+    calls.touch()
+    with monkeypatch.context() as patch:
+        # The time is nearly over once five calls were made, however long those took.
+        over = 1000 - deadline.closing_s(1000) - 0.5
+        patch.setattr(deadline, "clock", lambda: over if calls.read_text().count("\n") >= 5 else 0)
+        words = ("--check", check, "--jobs", "1", "--limit-time", "1000")
+        assert _minify("notes.txt", *words) == 0
     assert "--resume continues" in capsys.readouterr().out
     assert (folder / ".notes.min.txt.minify.json").exists()
+    _script(folder, "check.sh", CHECK)
     assert _minify("notes.txt", "--check", check, "--resume") == 0
     assert (folder / "notes.min.txt").read_text() == "needle"
     assert not (folder / ".notes.min.txt.minify.json").exists()

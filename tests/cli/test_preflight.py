@@ -146,7 +146,8 @@ def test_a_backward_pass_that_nobody_recorded_is_said(place: Path) -> None:
 
 def test_for_people(place: Path, judged: dict[str, Any]) -> None:
     """The run is on disk: it is drawn again, not made again."""
-    done = call(place, "--run", judged["run"], "--device", "strict.toml", "--device", "easy.toml")
+    devices = ("--device", "strict.toml", "--device", "easy.toml")
+    done = called("preflight", "--run", judged["run"], *devices, cwd=place)
     assert done.returncode == 1
     text = " ".join(done.stdout.split())
     assert (
@@ -176,7 +177,7 @@ def test_what_a_user_can_get_wrong(place: Path, words: tuple[str, ...], said: st
 
 def test_a_program_that_fails_cannot_be_told(place: Path) -> None:
     (place / "dies.py").write_text("import sys\nsys.exit(3)\n")
-    done = call(place, "dies.py", "--device", "easy.toml")
+    done = called("preflight", "dies.py", "--device", "easy.toml", cwd=place)
     assert done.returncode == 2 and "ended with status 3" in done.stdout
 
 

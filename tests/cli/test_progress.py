@@ -150,7 +150,7 @@ def test_short_work_says_nothing(
     stream: io.StringIO | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stderr", stream)
-    with working("logs", "reading") as work:
+    with working("logs", "reading", patience_s=600, every_s=600) as work:
         work.percent(1, 2)
     assert stream is None or stream.getvalue() == ""
 

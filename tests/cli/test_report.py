@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from commands import called
 from samples import full_run, ranks_run, store
 
 
@@ -20,14 +21,8 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "runs"
 
 
-def call(home: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "compilescope", *words, "--dir", str(home)],
-        capture_output=True,
-        text=True,
-        cwd=home.parent,
-        env={**os.environ, **env},
-    )
+def call(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return called(*words, "--dir", home, cwd=home.parent)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +85,13 @@ def test_what_a_user_can_get_wrong(home: Path, words: tuple[str, ...], said: str
 
 
 def test_open_starts_a_browser_on_the_file(home: Path) -> None:
-    done = call(home, "report", "aaa", "--open", BROWSER="echo %s")
+    done = subprocess.run(
+        [sys.executable, "-m", "compilescope", "report", "aaa", "--open", "--dir", str(home)],
+        capture_output=True,
+        text=True,
+        cwd=home.parent,
+        env={**os.environ, "BROWSER": "echo %s"},
+    )
     assert done.returncode == 0, done.stderr
     assert (home.parent / "aaa111-full.html").is_file()
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import samples
-from browsing import page_driver
+from browsing import emptied, page_driver
 from dashboard_history import history_home, settle
 from dashboard_server import Served, serving
 
@@ -54,7 +54,5 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def driver(browser: Any) -> Any:
-    """The one browser, without the pages and the console of those before us."""
-    browser.get("about:blank")
-    browser.get_log("browser")
-    return browser
+    """The one browser, without what the tests before left in it."""
+    return emptied(browser)

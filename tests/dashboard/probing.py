@@ -41,7 +41,7 @@ class Probe:
 
     def say(self, data: bytes) -> bytes:
         """The answer to these bytes, until the server closes."""
-        with socket.create_connection(("127.0.0.1", self.served.options.port), 30) as opened:
+        with socket.create_connection(("127.0.0.1", self.served.options.port), 60) as opened:
             opened.sendall(data)
             answer = b""
             try:

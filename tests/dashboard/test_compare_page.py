@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import samples
+from browsing import wait_until
 from dashboard_server import Served, serving
 
 
@@ -81,7 +82,8 @@ def test_runs_are_chosen_and_compared_by_keyboard(driver: Any, history: Served) 
         field.clear()
         field.send_keys(run)
     field.send_keys(Keys.ENTER)
-    assert "1 new cause" in driver.find_element(By.ID, "main").text
+    wait_until(driver, "return document.getElementById('main').innerText.includes('1 new cause')")
     driver.find_element(By.LINK_TEXT, "Swap").click()
-    assert "1 no longer present" in driver.find_element(By.ID, "main").text
+    gone = "document.getElementById('main').innerText.includes('1 no longer present')"
+    wait_until(driver, f"return {gone}")
     assert driver.get_log("browser") == []

@@ -30,29 +30,31 @@ RUNS = (
     "/?q=nothing-has-this",
 )
 """Runs of each kind, and what is made of them."""
+SOME_FORMS = ("run", "diff", "tune")
+"""With every kind of field; the others are made of the same."""
 REGISTRY = ("/registry", "/registry/GB0124", "/registry/GB0124/note")
+DEFAULT = (400, "dark")
 SIZES = [(1280, "light"), (400, "dark"), (1280, "dark"), (400, "light")]
 
 
-def addresses(kind: str, history: Served, registry: Served) -> list[str]:
+def addresses(kind: str, history: Served, registry: Served, *, all_of_them: bool) -> list[str]:
     if kind == "registry":
         return [registry.base + path for path in REGISTRY]
     if kind == "runs":
         return [history.base + path for path in RUNS]
     pages = [page.link for page in all_pages() if page.title and page.link != "/registry"]
-    return [
-        history.base + path for path in (*pages, *(f"/start/{form.id}" for form in all_forms()))
-    ]
+    forms = [form.id for form in all_forms() if all_of_them or form.id in SOME_FORMS]
+    return [history.base + path for path in (*pages, *(f"/start/{form}" for form in forms))]
 
 
 def looks() -> list[Any]:
-    """By default each page of the navigation and each form once: tests of their own open those of
+    """By default each page of the navigation and some forms once: tests of their own open those of
     runs and of the registry."""
     return [
         pytest.param(
             *(kind, width, scheme),
             id=f"{kind}-{width}-{scheme}",
-            marks=[] if (kind, width, scheme) == ("pages", 400, "dark") else [pytest.mark.slow],
+            marks=[] if (kind, width, scheme) == ("pages", *DEFAULT) else [pytest.mark.slow],
         )
         for kind in ("pages", "runs", "registry")
         for width, scheme in SIZES
@@ -66,7 +68,7 @@ def test_every_page_is_sound(
     history.sign_in(driver)
     registry.sign_in(driver)
     with looking(driver, width, 1000, scheme):
-        for address in addresses(kind, history, registry):
+        for address in addresses(kind, history, registry, all_of_them=(width, scheme) != DEFAULT):
             driver.get(address)
             _open_everything(driver)
             assert len(driver.find_elements("css selector", "h1")) == 1, address

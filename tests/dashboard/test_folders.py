@@ -13,6 +13,12 @@ from compilescope.dashboard.fields.kinds import Folders
 from compilescope.errors import ToolError
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a second is not enough for some folders."""
+    monkeypatch.setattr(module, "_SEARCH_S", 600.0)
+
+
 @pytest.fixture
 def allowed(tmp_path: Path) -> Path:
     """With a file inside, and a secret beside it."""

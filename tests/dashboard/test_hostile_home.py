@@ -94,13 +94,17 @@ def test_stop_ends_no_process_that_only_a_file_names(home: Path, record: dict[st
     folder = jobs.reserve()
     asked = JobRequest(id=folder.name, words=("list",), cwd=str(home), created=1.0)
     write_record(folder, REQUEST, asked)
-    with subprocess.Popen(["sleep", "600"], start_new_session=True) as other:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(["cat"], stdin=pipe, stdout=pipe, start_new_session=True) as other:
         named = {name: number or other.pid for name, number in record.items()}
         write_record(folder, STARTED, Started(**{"started": time.time(), **named}))
         jobs.stop(folder.name)
         jobs.stop(folder.name, kill=True)
-        time.sleep(0.2)
-        assert other.poll() is None
+        # A process that was sent a signal would die of it before it answers.
+        assert other.stdin is not None and other.stdout is not None
+        other.stdin.write(b"still here\n")
+        other.stdin.flush()
+        assert other.stdout.readline() == b"still here\n"
         other.kill()
 
 

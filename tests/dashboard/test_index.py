@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -18,6 +19,7 @@ import pytest
 import samples
 from builders import event
 from compilescope.analysis.digest import digest
+from compilescope.dashboard.runs import index as run_index
 from compilescope.dashboard.runs import reader_client
 from compilescope.dashboard.runs.entry import stamp_of
 from compilescope.dashboard.runs.index import RunIndex
@@ -197,7 +199,9 @@ def test_two_servers_of_one_folder(index: RunIndex, home: Path) -> None:
         assert index.rows() == other.rows()
 
 
-def test_a_live_run_grows(index: RunIndex, home: Path) -> None:
+def test_a_live_run_grows(index: RunIndex, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_LIVE_S", "_LIVE_SHARE", "_TRUST_S"):
+        monkeypatch.setattr(run_index, name, 0)  # Every look is one at the files.
     header = RunHeader(
         run="live",
         tool="0",
@@ -241,13 +245,15 @@ def test_a_run_that_ended_while_no_server_ran(home: Path) -> None:
 
 
 _SLOW = """
-import time
+import pathlib, time
 from compilescope.model import eventfile
 
 opened = eventfile.open_plain
 
 def open_plain(path, **how):
-    time.sleep(600 if "ranks" in path.parts else 0)
+    if "ranks" in path.parts:
+        pathlib.Path("{mark}").touch()
+        time.sleep(600)
     return opened(path, **how)
 
 eventfile.open_plain = open_plain
@@ -257,12 +263,19 @@ eventfile.open_plain = open_plain
 def test_a_run_that_cannot_be_read_in_time_is_one_row(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "sitecustomize.py").write_text(_SLOW)
+    mark = tmp_path / "hangs"
+    (tmp_path / "sitecustomize.py").write_text(_SLOW.replace("{mark}", str(mark)))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with closing(RunIndex(home, longest_s=3)) as index:
+    with closing(RunIndex(home, longest_s=601)) as index:
+        index.rows()
+        until(mark.exists)
+        # What the clock would do: nobody waits for ten minutes.
+        for each in threading.enumerate():
+            if isinstance(each, threading.Timer) and each.interval == 601:
+                each.function()
         until(lambda: is_read(index))
         rows = by_run(index)
-    assert "more than 3 s" in rows["ranks"].problem and rows["ranks"].breaks is None
+    assert "more than 601 s" in rows["ranks"].problem and rows["ranks"].breaks is None
     assert rows["full"].breaks == 1 and rows["swept"].breaks is not None
     with closing(sqlite3.connect(home / reader_client.FILE_NAME)) as opened:
         names = opened.execute("SELECT name FROM entries ORDER BY name").fetchall()

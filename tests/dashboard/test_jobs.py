@@ -38,6 +38,7 @@ from compilescope.dashboard.jobs.service import Jobs, TooManyJobs
 from compilescope.dashboard.jobs.words import job_label
 from compilescope.dashboard.server.options import BrowserLimits
 from compilescope.errors import ToolError
+from compilescope.processes import child
 from compilescope.processes.table import is_running
 from waiting import until
 
@@ -145,16 +146,43 @@ def test_output_comes_as_it_is_printed_and_stop_is_like_ctrl_c(tmp_path: Path) -
 def test_who_ignores_ctrl_c_gets_a_harder_end(tmp_path: Path) -> None:
     code = (
         "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
-        "signal.signal(signal.SIGTERM, lambda *_: print('asked again', flush=True))\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         "print('ready', flush=True)\nwhile True: time.sleep(60)"
     )
-    kept = Kept(tmp_path, code)
+    kept = Kept(tmp_path, code, grace_s=0.05)
     kept.prints("ready")
     kept.stop()
     job = kept.over()
     assert (job.state, job.exit_status) == ("stopped", -signal.SIGKILL)
-    assert "asked again" in output(job)
     assert job.outcome == "Stopped: killed by SIGKILL."
+
+
+def test_each_step_of_a_stop_waits_for_its_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr(child, "clock", lambda: now)
+    code = (
+        "import signal, time\n"
+        "for each in (signal.SIGINT, signal.SIGTERM):\n"
+        "    signal.signal(each, lambda number, _: print(number, flush=True))\n"
+        "print('ready', flush=True)\nwhile True: time.sleep(60)"
+    )
+    words = [sys.executable, "-c", code]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, start_new_session=True) as program:
+        assert program.stdout is not None and program.stdout.readline() == b"ready\n"
+        stopping = child.Stopping(10.0)
+        stopping.act(program.pid)
+        assert stopping.wait_s is None, "nothing is due before somebody asks"
+        stopping.ask()
+        for step in (signal.SIGINT, signal.SIGTERM):
+            stopping.act(program.pid)
+            assert int(program.stdout.readline()) == step
+            now += 9.0
+            stopping.act(program.pid)
+            assert stopping.wait_s == 1.0, "not yet"
+            now += 1.0
+        stopping.act(program.pid)
+        assert program.wait(60) == -signal.SIGKILL and stopping.wait_s is None
+        stopping.close()
 
 
 def test_why_it_failed(tmp_path: Path) -> None:

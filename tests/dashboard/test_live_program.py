@@ -223,7 +223,7 @@ def test_stop_is_a_button(home: Path, board: Served, driver: Any) -> None:
         open_live(driver, board, run)
         until(lambda: len(keys(driver)) == 1)
         driver.find_element("css selector", "[data-live=stop] button").click()
-        assert launcher.wait(30) == -signal.SIGINT
+        assert launcher.wait(60) == -signal.SIGINT
 
 
 @pytest.mark.slow

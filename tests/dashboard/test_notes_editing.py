@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from html import unescape
@@ -42,12 +43,11 @@ EMPTY = stamp_of("")
 
 @pytest.fixture
 def notes(registry: Served) -> Iterator[Path]:
-    """The user's folder; what a test leaves in it is taken away."""
+    """The user's folder, which is not there yet; what a test makes of it is taken away."""
     folder = registry.options.notes
-    assert folder is not None
+    assert folder is not None and not folder.exists()
     yield folder
-    for path in folder.glob("*") if folder.is_dir() and not folder.is_symlink() else ():
-        path.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def plain(page: str) -> str:
@@ -290,12 +290,11 @@ def test_writing_a_note_in_a_browser(driver: Any, registry: Served, notes: Path)
     seen(driver, "#note-text").send_keys("Ask **Ada** first.")
     seen(driver, "button[value=preview]").click()
     assert seen(driver, "#preview strong").text == "Ada"
-    for width, scheme in ((1280, "dark"), (400, "light")):
-        with looking(driver, width, 900, scheme):
-            assert grave_findings(driver) == []
-            assert driver.execute_script(CONTRAST) == []
-            wide = "return document.documentElement.scrollWidth - innerWidth"
-            assert driver.execute_script(wide) <= 0
+    with looking(driver, 400, 900, "light"):
+        assert grave_findings(driver) == []
+        assert driver.execute_script(CONTRAST) == []
+        wide = "return document.documentElement.scrollWidth - innerWidth"
+        assert driver.execute_script(wide) <= 0
     # Meanwhile somebody else saves one.
     save_note(notes, "GB0170", "Ask Grace.", EMPTY)
     seen(driver, "button[value=save]").click()

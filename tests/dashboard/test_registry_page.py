@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import time
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from compilescope.registry.taxonomy import load_taxonomy
 from compilescope.site.content import Content
 from compilescope.site.pages import draw_site
 from dashboard_server import Served
+from waiting import until
 
 try:
     table_file()
@@ -163,14 +163,12 @@ def test_runs_that_have_it(registry: Served) -> None:
         if folder.is_dir() and "GB0170" in figures(read_run(folder)).gb_ids
     }
     assert wanted
-    found: set[str] = set()
-    for _ in range(300):  # Runs are read one after the other, by another process.
+
+    def found() -> set[str]:
         page = registry.client.get("/registry/GB0170").text
-        found = set(re.findall(r'href="(/runs/[^"]+)"', page))
-        if found == wanted:
-            break
-        time.sleep(0.2)
-    assert found == wanted
+        return set(re.findall(r'href="(/runs/[^"]+)"', page))
+
+    until(lambda: found() == wanted)  # Another process reads them, one after the other.
     assert "In none of them." in registry.client.get("/registry/GB0000").text
 
 
@@ -199,7 +197,11 @@ def test_searching_as_one_types(driver: Any, registry: Served) -> None:
     assert shown(driver)
     assert "category=data-dependent-branch" in driver.current_url
     seen(driver, "#clear").click()
-    seen(driver, "#find").send_keys("if on a tensor")
+    # At once: what a part of the words suggests would be gone before it is clicked.
+    driver.execute_script(
+        "const f = document.getElementById('find'); f.value = 'if on a tensor';"
+        "f.dispatchEvent(new Event('input', {bubbles: true}));"
+    )
     # A category that the words speak of leads to its graph breaks.
     seen(driver, "#suggestions a").click()
     seen(driver, "#category option[value=data-dependent-branch]:checked")

@@ -14,7 +14,7 @@ import pytest
 
 import samples
 from axe_checks import grave_findings
-from browsing import focus_walk, looking
+from browsing import focus_walk, looking, wait_until
 from compilescope.dashboard.pages.run import build_of, script_of
 from compilescope.dashboard.server.options import BrowserLimits
 from compilescope.model.header import FILE_NAME
@@ -107,14 +107,14 @@ def test_the_report_works_under_the_policy(driver: Any, history: Served) -> None
         "document.querySelectorAll('details').forEach((e) => { e.open = true });"
         "document.querySelector('.panes').scrollIntoView()"
     )
-    _wait(driver, "return document.querySelectorAll('.pane pre').length >= 2")
+    wait_until(driver, "return document.querySelectorAll('.pane pre').length >= 2")
     code = "return [...document.querySelectorAll('.pane pre')].map((e) => e.textContent).join()"
     assert "l_x_ * 1" in driver.execute_script(code)
     driver.execute_script(
         "const find = document.querySelector('#find'); find.value = 'layer3';"
         "find.dispatchEvent(new Event('input', {bubbles: true}))"
     )
-    _wait(driver, "return /\\d/.test(document.querySelector('#found').textContent)")
+    wait_until(driver, "return /\\d/.test(document.querySelector('#found').textContent)")
     assert driver.get_log("browser") == []
 
 
@@ -158,7 +158,7 @@ def test_a_page_that_is_being_drawn_appears_by_itself(driver: Any, tmp_path: Pat
     with serving(home, limits=BrowserLimits(drawing_seconds=0.01)) as served:
         driver.get(f"{served.base}/runs/abc-full")
         assert "Preparing this page" in driver.page_source
-        _wait(driver, "return Boolean(document.querySelector('#breaks'))")
+        wait_until(driver, "return Boolean(document.querySelector('#breaks'))")
         driver.get(f"{served.base}/runs/def-full")
         driver.execute_script("window.stop()")  # It would go away while it is looked at.
         assert "Preparing this page" in driver.page_source
@@ -181,9 +181,3 @@ PAGES = (
     "/devices",
     "/devices/npu-a",
 )
-
-
-def _wait(driver: Any, script: str) -> None:
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    WebDriverWait(driver, 30).until(lambda browser: browser.execute_script(script))

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 import samples
-from browsing import CONTRAST, focus_walk, looking
+from browsing import CONTRAST, focus_walk, looking, wait_until
 from compilescope.dashboard.runs import run_list
 from compilescope.errors import ToolError
 from compilescope.model.header import RunHeader, write_header
@@ -247,7 +247,7 @@ def test_words_of_a_list() -> None:
 
 
 def wait(driver: Any, script: str) -> None:
-    until(lambda: driver.execute_script(f"return {script}"), 30)
+    wait_until(driver, f"return {script}")
 
 
 def runs_of(driver: Any) -> list[str]:
@@ -255,12 +255,19 @@ def runs_of(driver: Any) -> list[str]:
     return list(driver.execute_script(script))
 
 
+@pytest.fixture
+def unlabelled(many: Served) -> Iterator[str]:
+    """A run that may be labelled: others find it as it was."""
+    yield "r002"
+    many.client.post("/runs/r002/labels", data={})
+    assert not shown(many.client.get("/?tag=fast"))
+
+
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [1280, pytest.param(400, marks=pytest.mark.slow)])
-def test_clicked_through(width: int, driver: Any, tmp_path: Path) -> None:
-    home = make_home(tmp_path / ".compilescope")
-    with serving(home) as served, looking(driver, width, 900, "dark" if width < 600 else "light"):
-        until(lambda: (seen := data(served))["read"] == seen["total"])
+def test_clicked_through(width: int, driver: Any, many: Served, unlabelled: str) -> None:
+    served, home = many, many.home
+    with looking(driver, width, 900, "dark" if width < 600 else "light"):
         served.sign_in(driver)
 
         def click(css: str) -> None:

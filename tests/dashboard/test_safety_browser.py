@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 from selenium.webdriver.common.by import By
-from selenium.webdriver.support.wait import WebDriverWait
 
 from axe_checks import grave_findings
-from browsing import CONTRAST, focus_walk, looking
+from browsing import CONTRAST, focus_walk, looking, seen
 from dashboard.probing import Probe, probing
 from dashboard_server import TOKEN, Served
+from waiting import until
 
 pytestmark = pytest.mark.browser
 
@@ -30,7 +30,7 @@ function attempt(name, begin) {
   attempts.push(new Promise((done) => {
     const end = (what) => { learned[name] = String(what); done(); };
     try { begin(end); } catch (error) { end("blocked: " + error.name); }
-    setTimeout(() => end(learned[name] ?? "nothing"), 2500);
+    setTimeout(() => end(learned[name] ?? "nothing"), 1000);
   }));
 }
 function fetched(name, path, how) {
@@ -143,7 +143,7 @@ def test_nothing_of_another_server_gets_through(site: str, probe: Probe, driver:
     with _evil(probe.served.base) as port:
         driver.get(f"http://{site}:{port}/")
         script = "return window.ended"
-        learned = json.loads(WebDriverWait(driver, 30).until(lambda d: d.execute_script(script)))
+        learned = json.loads(until(lambda: driver.execute_script(script)))
     assert not probe.reached, learned
     assert "secret" not in str(learned)
     assert not [name for name, what in learned.items() if what in ("loaded", "open")]
@@ -164,21 +164,18 @@ def test_a_link_from_elsewhere_opens_and_tells_its_opener_nothing(
         )
         driver.find_element(By.ID, "go").click()
         # The cookie stays at home, so this is a stranger: who follows the link on our page is not.
-        WebDriverWait(driver, 10).until(lambda d: d.find_element(By.ID, "token"))
+        seen(driver, "#token")
         assert not probe.reached
         driver.find_element(By.LINK_TEXT, "Continue to the page").click()
-        WebDriverWait(driver, 10).until(lambda d: "the secret" in d.page_source)
+        until(lambda: "the secret" in driver.page_source)
         driver.get(f"http://localhost:{port}/")
         opened = driver.execute_async_script(
             "const done = arguments[0];"
             f"const seen = open('{probe.served.base}/');"
-            "setTimeout(() => { done(seen === null || seen.closed); }, 1500);"
+            "const look = () => (seen === null || seen.closed) ? done(true) : setTimeout(look, 20);"
+            "look();"
         )
         assert opened
-    for handle in driver.window_handles[1:]:
-        driver.switch_to.window(handle)
-        driver.close()
-    driver.switch_to.window(driver.window_handles[0])
 
 
 def test_the_address_works_from_a_page_of_another_site(probe: Probe, driver: Any) -> None:
@@ -188,7 +185,7 @@ def test_the_address_works_from_a_page_of_another_site(probe: Probe, driver: Any
         driver.get(f"http://localhost:{port}/")
         address = f"{probe.served.base}/probe/guarded?token={TOKEN}&a=b"
         driver.execute_script(f"location.href = '{address}'")
-        WebDriverWait(driver, 10).until(lambda d: "the secret" in d.page_source)
+        until(lambda: "the secret" in driver.page_source)
     assert driver.current_url == f"{probe.served.base}/probe/guarded?a=b"
 
 
@@ -218,13 +215,13 @@ def test_a_person_signs_in_by_the_form(served: Served, driver: Any) -> None:
     driver.delete_all_cookies()
     driver.get(f"{served.base}/")
     driver.find_element(By.LINK_TEXT, "Sign in").click()
-    field = WebDriverWait(driver, 10).until(lambda d: d.find_element(By.ID, "token"))
-    assert driver.switch_to.active_element == field
+    field = seen(driver, "#token")
+    until(lambda: driver.switch_to.active_element == field)
     field.send_keys("wrong\n")
-    error = WebDriverWait(driver, 10).until(lambda d: d.find_element(By.ID, "token-error"))
+    error = seen(driver, "#token-error")
     assert "not the token" in error.text
     driver.find_element(By.ID, "token").send_keys(f"{served.base}/?token={TOKEN}\n")
-    WebDriverWait(driver, 10).until(lambda d: d.title.startswith("Runs"))
+    until(lambda: driver.title.startswith("Runs"))
     assert not driver.find_elements(By.LINK_TEXT, "Sign in")
 
 
@@ -256,10 +253,12 @@ def test_shortcuts(served: Served, driver: Any) -> None:
     driver.execute_script("document.activeElement.blur()")
 
     body.send_keys("g", "r")
-    WebDriverWait(driver, 10).until(lambda d: d.title.startswith("Runs"))
+    until(lambda: driver.title.startswith("Runs"))
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1400, "dark"), (400, "light")])
+@pytest.mark.parametrize(
+    ("width", "scheme"), [pytest.param(1400, "dark", marks=pytest.mark.slow), (400, "light")]
+)
 def test_the_frame_can_be_read_and_walked(
     width: int, scheme: str, served: Served, driver: Any
 ) -> None:

@@ -52,7 +52,7 @@ def started(*words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
 def ended(process: subprocess.Popen[str], number: int = signal.SIGTERM) -> tuple[int, str]:
     """Its status and what it said, once it was asked to end."""
     process.send_signal(number)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=120)
     return process.returncode, said
 
 
@@ -96,7 +96,7 @@ def _unfinished(port: int, live: LiveRun) -> Iterator[None]:
         "content-type: application/x-www-form-urlencoded\r\n\r\na="
     )
     watch = f"GET /runs/{live.name}/events HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n\r\n"
-    opened = [socket.create_connection(("127.0.0.1", port), 30) for _ in range(4)]
+    opened = [socket.create_connection(("127.0.0.1", port), 60) for _ in range(4)]
     for connection, said in zip(opened, ("", head[:30], head, watch), strict=True):
         connection.sendall(said.encode())
     assert b"text/event-stream" in opened[3].recv(1000)

@@ -9,9 +9,10 @@ from urllib.parse import quote, urlencode
 import pytest
 
 import samples
-from browsing import press
+from browsing import press, seen, wait_until
 from dashboard_history import ODD_NAME, settle
 from dashboard_server import Served
+from waiting import until
 
 
 def test_sweeps_with_their_pass_rate(history: Served) -> None:
@@ -85,10 +86,10 @@ def test_the_matrix_by_mouse_and_keyboard(driver: Any, history: Served) -> None:
     first = driver.find_element(By.CSS_SELECTOR, ".matrix tbody th").text
     assert first == "also-branching"
     driver.find_element(By.CSS_SELECTOR, ".matrix tbody td a").click()
-    assert driver.current_url.endswith(f"/jobs/also-branching#{'a' * 16}")
+    until(lambda: driver.current_url.endswith(f"/jobs/also-branching#{'a' * 16}"))
     driver.back()
-    driver.find_element(By.CSS_SELECTOR, ".matrix thead a").click()
-    assert driver.find_element(By.TAG_NAME, "h1").text == "Jobs with GB0170"
+    seen(driver, ".matrix thead a").click()
+    wait_until(driver, "return document.querySelector('h1').innerText === 'Jobs with GB0170'")
     assert driver.get_log("browser") == []
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from compilescope.dashboard.pages.upload import safe_name
 from compilescope.dashboard.server.options import BrowserLimits
 from compilescope.sharing.archive import write_archive
 from dashboard_server import Served, serving
+from waiting import until
 
 LOG = "[rank0]:V1114 10:00:00.000000 1 torch/_dynamo/x.py:1] [0/0] [__graph_breaks] Graph break\n"
 
@@ -25,10 +25,7 @@ def ended(answer: httpx.Response, served: Served) -> CommandJob:
     found = re.fullmatch(r"/jobs/([\w-]+)", answer.url.path)
     assert found is not None, answer.text
     jobs = Jobs(served.home, BrowserLimits())
-    end = time.monotonic() + 60
-    while not jobs.find(found[1]).is_over:
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    until(lambda: jobs.find(found[1]).is_over)
     return jobs.find(found[1])
 
 

@@ -107,6 +107,7 @@ def test_the_guilty_operation() -> None:
     assert right.guilty == () and any("nothing to localize" in note for note in right.notes)
 
 
+@pytest.mark.slow
 def test_pictures_on_request(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     harness = KernelDiffHarness(
@@ -125,6 +126,7 @@ def test_pictures_come_with_the_json(tmp_path: Path, monkeypatch: pytest.MonkeyP
     told = json.loads(Path(report.report_path).read_text())
     assert Path(report.report_path).parent == tmp_path
     assert told["pictures"] == report.visualization_paths
+    assert all(Path(path).stat().st_size > 1000 for path in report.visualization_paths)
     [line] = [line for line in report.summary().splitlines() if "wrote" in line]
     assert report.report_path in line and f"2 pictures in {tmp_path}" in line
     # Without matplotlib the comparison and its JSON are not lost.

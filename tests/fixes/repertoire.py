@@ -8,6 +8,7 @@ import os
 import re
 import runpy
 import sys
+import threading
 import warnings
 from pathlib import Path
 
@@ -26,7 +27,8 @@ def program_of(folder: Path, text: str, name: str = "program.py") -> Program:
     path = folder / name
     path.write_text(text)
     torch._dynamo.reset()
-    before = list(sys.path), dict(os.environ)
+    torch.manual_seed(0)
+    before = list(sys.path), dict(os.environ), set(sys.modules)
     flags = torch._dynamo.config.get_config_copy()
     settings = torch.compiler.config.get_config_copy()
     with (
@@ -38,19 +40,39 @@ def program_of(folder: Path, text: str, name: str = "program.py") -> Program:
         warnings.simplefilter("ignore")
         sys.path.insert(0, str(folder))
         try:
-            runpy.run_path(str(path), run_name="__main__")
-        except Exception:  # A program may fail, with fullgraph for one.
-            pass
+            _run(path)
         finally:
             sys.path[:] = before[0]
             os.environ.clear()
             os.environ.update(before[1])
+            _forget(folder, set(sys.modules) - before[2])
             torch._dynamo.config.load_config(flags)
             torch.compiler.config.load_config(settings)
             torch.compiler.set_stance("default")
     torch._dynamo.reset()
     run = seen.run
     return Program(run, digest(run), str(path))
+
+
+def _run(path: Path) -> None:
+    """In a thread: with this file and the test's on its stack, fixes would take them for files of
+    the program, and parse them."""
+
+    def run() -> None:
+        with contextlib.suppress(Exception):  # A program may fail, with fullgraph for one.
+            runpy.run_path(str(path), run_name="__main__")
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+
+
+def _forget(folder: Path, imported: set[str]) -> None:
+    """The program's own modules: the next program may have others of those names."""
+    for name in imported:
+        file = getattr(sys.modules[name], "__file__", None)
+        if file and Path(file).is_relative_to(folder):
+            del sys.modules[name]
 
 
 def example_name(fix: Fix, example: Example | RefusalExample) -> str:
@@ -77,8 +99,7 @@ def holds(fix: Fix, example: Example | RefusalExample, found: list[Subject]) -> 
 
 
 def refusals(fix: Fix, found: list[Subject]) -> list[str]:
-    """Why the fix refuses what was found; empty where it does not refuse all of it. Their order
-    is by cost, which is a matter of time, so the reason that is looked for may be any."""
+    """Why the fix refuses what was found; empty where it does not refuse all of it."""
     reasons = []
     for each in found:
         if fix.rules & each.keys:
@@ -91,8 +112,8 @@ def refusals(fix: Fix, found: list[Subject]) -> list[str]:
 
 
 def meant(fix: Fix, found: list[Subject]) -> Subject | None:
-    """What the fix is meant for, of what was found. Their order is by cost, which is a matter of
-    time: the first that it does not call somebody else's."""
+    """What the fix is meant for, of what was found: the first that it does not call somebody
+    else's."""
     keyed = [each for each in found if fix.rules & each.keys]
     return next((each for each in keyed if _is_meant(fix, each)), next(iter(keyed), None))
 
@@ -106,4 +127,14 @@ def _is_meant(fix: Fix, subject: Subject) -> bool:
 
 
 def subjects(folder: Path, text: str) -> list[Subject]:
-    return subjects_of(program_of(folder, text))
+    return in_order(program_of(folder, text))
+
+
+def in_order(program: Program) -> list[Subject]:
+    """By their places in the source: by cost, they would change places from run to run."""
+
+    def place(subject: Subject) -> tuple[bool, str, int, int, str]:
+        column = subject.finding.column or 0
+        return subject.file != program.main, subject.file, subject.line, column, subject.rule
+
+    return sorted(subjects_of(program), key=place)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
 from compilescope.fixes.catalogue import all_fixes
-from compilescope.fixes.subject import subjects_of
 from compilescope.source.refusals import Refused
-from fixes.repertoire import program_of
+from fixes.repertoire import subjects
 
 pytestmark = pytest.mark.torch
 LIBRARY = """import torch
@@ -84,7 +82,7 @@ def test_a_parameter_that_the_config_decides(tmp_path: Path, line: str, words: s
     (tmp_path / "models.py").write_text(MODELS)
     fix = next(each for each in all_fixes() if each.id == "config-field")
     text = TRAINED.replace('print(compiled(torch.ones(3))["loss"])', line)
-    (subject,) = subjects_of(program_of(tmp_path, text))
+    (subject,) = subjects(tmp_path, text)
     if words:
         with pytest.raises(Refused, match=words):
             fix.propose(subject)
@@ -98,7 +96,7 @@ def test_a_parameter_that_the_config_decides(tmp_path: Path, line: str, words: s
 def test_only_inside(tmp_path: Path, text: str, is_offered: bool) -> None:
     (tmp_path / "scores.py").write_text(LIBRARY)
     fix = next(each for each in all_fixes() if each.id == "config-field")
-    (subject,) = subjects_of(program_of(tmp_path, text))
+    (subject,) = subjects(tmp_path, text)
     if is_offered:
         (new,) = fix.propose(subject).files.values()
         assert "scored(x, checked=False)" in new
@@ -131,9 +129,7 @@ def test_the_flag_goes_to_its_own_function_not_to_one_it_calls(tmp_path: Path) -
     (package / "__init__.py").write_text("from scores.deep import scored\n")
     (package / "deep.py").write_text(DEEP)
     (package / "parts.py").write_text(PARTS)
-    for module in [name for name in sys.modules if name.split(".")[0] == "scores"]:
-        del sys.modules[module]
-    subject = subjects_of(program_of(tmp_path, INSIDE))[0]
+    (subject,) = subjects(tmp_path, INSIDE)
     assert subject.file.endswith("parts.py")
     fix = next(each for each in all_fixes() if each.id == "config-field")
     files = fix.propose(subject).files

@@ -13,7 +13,8 @@ import pytest
 import compilescope
 from compilescope.analysis.digest import digest
 from compilescope.fixes.catalogue import all_fixes
-from compilescope.fixes.subject import Program, subjects_of
+from compilescope.fixes.subject import Program
+from fixes.repertoire import in_order, meant
 
 pytestmark = pytest.mark.torch
 
@@ -202,7 +203,8 @@ def test_what_it_makes_loses_nothing_and_prints_the_same(
     path.write_text(text)
     program, printed = _run(path)
     fix = next(each for each in all_fixes() if each.id == name)
-    subject = next(each for each in subjects_of(program) if fix.rules & each.keys)
+    subject = meant(fix, in_order(program))
+    assert subject is not None
     path.write_text(fix.propose(subject).files[str(path)])
     fixed, again = _run(path)
     # torch asks for a break of its own inside `Optimizer.step`.

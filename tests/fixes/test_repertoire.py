@@ -25,7 +25,7 @@ from fixes.repertoire import example_name, holds, meant, program_of, refusals, s
 pytestmark = pytest.mark.torch
 EXAMPLES = [(fix, example) for fix in all_fixes() for example in fix.examples]
 FEW_BY_DEFAULT = [
-    pytest.param(*each, marks=() if at % 3 == 0 else pytest.mark.slow)
+    pytest.param(*each, marks=() if at % 6 == 0 else pytest.mark.slow)
     for at, each in enumerate(EXAMPLES)
 ]
 BY_DEFAULT = ("grad-mode-called", "module-unscripted", "where-for-buffer", "cond-for-if")

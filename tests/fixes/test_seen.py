@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import libcst as cst
 import pytest
 
@@ -34,7 +36,8 @@ compiled(torch.ones(2, 3), torch.ones(3, dtype=torch.int32), 2)
 
 @pytest.fixture(scope="module")
 def subject(tmp_path_factory: pytest.TempPathFactory) -> Subject:
-    return subjects(tmp_path_factory.mktemp("seen"), PROGRAM)[0]
+    (found,) = subjects(tmp_path_factory.mktemp("seen"), PROGRAM)
+    return found
 
 
 @pytest.mark.torch
@@ -77,11 +80,9 @@ def test_kinds_follow_from_how_it_is_written(
 ) -> None:
     # The expression is one of the file itself, so that its names have a place.
     text = PROGRAM.replace("h.sum() > 0", f"({code}).sum() > 0")
-    from compilescope.source.syntax.module import SourceModule
-
-    module = SourceModule(subject.file, text)
-    subject.program._modules[subject.file] = module
-    fresh = Subject(subject.finding, subject.program)
+    program = replace(subject.program, files={subject.file: text}, _modules={})
+    fresh = Subject(subject.finding, program)
+    module = fresh.module
     node = next(
         each
         for each in module.walk()

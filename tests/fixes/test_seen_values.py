@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 import pytest
 
 from compilescope.fixes.catalogue import all_fixes
 from compilescope.fixes.patch import Patch
-from compilescope.fixes.subject import Subject, subjects_of
+from compilescope.fixes.subject import Program, Subject
 from compilescope.fixes.values.graph_values import ValueFact, ValueFacts
 from compilescope.source.refusals import Refused
-from fixes.repertoire import program_of
+from fixes.repertoire import in_order, program_of
 
 pytestmark = pytest.mark.torch
 
@@ -48,39 +50,46 @@ torch.compile(f, backend="eager")(torch.ones(3))
 """
 
 
-def _subject(folder: Path, text: str, **names: ValueFact) -> Subject:
-    """The first subject of a program, with these facts at every line."""
-    program = program_of(folder, text)
+@cache
+def _program(text: str) -> Program:
+    """Run once, and kept with its text: its file is gone."""
+    with TemporaryDirectory() as folder:
+        program = program_of(Path(folder), text)
+    return dataclasses.replace(program, files={program.main: text})
+
+
+def _subject(text: str, **names: ValueFact) -> Subject:
+    """The one subject of a program, with these facts at every line."""
+    program = _program(text)
     lines = range(1, len(text.splitlines()) + 1)
     seen = {program.main: {line: {n: (f,) for n, f in names.items()} for line in lines}}
-    return subjects_of(dataclasses.replace(program, facts=ValueFacts(seen if names else {})))[0]
+    (found,) = in_order(dataclasses.replace(program, facts=ValueFacts(seen if names else {})))
+    return found
 
 
 def _propose(fix: str, subject: Subject) -> Patch:
     return next(each for each in all_fixes() if each.id == fix).propose(subject)
 
 
-def test_a_logarithm_is_computed_for_nothing_only_without_gradients(tmp_path: Path) -> None:
-    (text,) = _propose(
-        "where-for-if", _subject(tmp_path, _LOG, x=_TENSOR, y=_TENSOR)
-    ).files.values()
+def test_a_logarithm_is_computed_for_nothing_only_without_gradients() -> None:
+    (text,) = _propose("where-for-if", _subject(_LOG, x=_TENSOR, y=_TENSOR)).files.values()
     assert "y = torch.where(x.min() > 0, x.log(), y)" in text
     with pytest.raises(Refused, match="may be NaN"):
-        _propose("where-for-if", _subject(tmp_path, _LOG))
+        _propose("where-for-if", _subject(_LOG))
     trained = ValueFact(kind="tensor", type="torch.Tensor", requires_grad=True)
     with pytest.raises(Refused, match="may be NaN"):
-        _propose("where-for-if", _subject(tmp_path, _LOG, x=trained, y=trained))
+        _propose("where-for-if", _subject(_LOG, x=trained, y=trained))
 
 
-def test_a_number_becomes_a_tensor_only_where_it_is_not_rounded(tmp_path: Path) -> None:
-    (text,) = _propose("where-for-if", _subject(tmp_path, _SCALE, x=_TENSOR)).files.values()
+def test_a_number_becomes_a_tensor_only_where_it_is_not_rounded() -> None:
+    (text,) = _propose("where-for-if", _subject(_SCALE, x=_TENSOR)).files.values()
     assert "scale = torch.where(x.sum() > 0, 0.1, 0.3)" in text
     double = ValueFact(kind="tensor", type="torch.Tensor", dtype="float64", shape=(3,))
     with pytest.raises(Refused, match="would be rounded"):
-        _propose("where-for-if", _subject(tmp_path, _SCALE, x=double))
+        _propose("where-for-if", _subject(_SCALE, x=double))
 
 
-def test_a_check_on_a_device_is_told_apart(tmp_path: Path) -> None:
+def test_a_check_on_a_device_is_told_apart() -> None:
     text = """import torch
 
 
@@ -92,10 +101,10 @@ def f(x):
 
 torch.compile(f, backend="eager")(torch.ones(3))
 """
-    here = _propose("async-assert", _subject(tmp_path, text, x=_TENSOR))
+    here = _propose("async-assert", _subject(text, x=_TENSOR))
     assert here.safe
     cuda = ValueFact(kind="tensor", type="torch.Tensor", dtype="float32", device="cuda:0")
-    there = _propose("async-assert", _subject(tmp_path, text, x=cuda))
+    there = _propose("async-assert", _subject(text, x=cuda))
     assert "cannot be caught" in there.states
     assert "exception-type" in there.allows
 
@@ -117,8 +126,8 @@ _LIST = ValueFact(kind="other", type="builtins.list")
 _SINGLE = msgspec.structs.replace(_TENSOR, shape=())
 
 
-def test_each_item_of_a_list_is_changed_in_place(tmp_path: Path) -> None:
-    subject = _subject(tmp_path, _CLIP, grads=_LIST, g=_TENSOR, norm=_SINGLE, limit=_NUMBER)
+def test_each_item_of_a_list_is_changed_in_place() -> None:
+    subject = _subject(_CLIP, grads=_LIST, g=_TENSOR, norm=_SINGLE, limit=_NUMBER)
     patch = _propose("where-for-if", subject)
     (text,) = patch.files.values()
     wanted = """    taken = norm > limit
@@ -140,10 +149,10 @@ def test_each_item_of_a_list_is_changed_in_place(tmp_path: Path) -> None:
     ],
 )
 def test_items_that_a_copy_would_treat_otherwise(
-    tmp_path: Path, changes: dict[str, dict[str, object]], because: str
+    changes: dict[str, dict[str, object]], because: str
 ) -> None:
     facts = {"grads": _LIST, "g": _TENSOR, "norm": _SINGLE, "limit": _NUMBER}
     for name, fields in changes.items():
         facts[name] = msgspec.structs.replace(facts[name], **fields)
     with pytest.raises(Refused, match=because):
-        _propose("where-for-if", _subject(tmp_path, _CLIP, **facts))
+        _propose("where-for-if", _subject(_CLIP, **facts))

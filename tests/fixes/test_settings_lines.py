@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest
@@ -82,13 +83,15 @@ def test_the_line_finds_torch(head: str) -> None:
 
     before = torch._dynamo.config.capture_scalar_outputs
     text = _with_line(head)
-    path = list(sys.path)
+    path, environ = list(sys.path), dict(os.environ)
     try:
         exec(compile(text, "program.py", "exec"), {"__name__": "__main__"})
         assert torch._dynamo.config.capture_scalar_outputs is True
     finally:
         torch._dynamo.config.capture_scalar_outputs = before
         sys.path[:] = path
+        os.environ.clear()
+        os.environ.update(environ)
 
 
 @pytest.mark.parametrize("head", ["part-only", "environment-if-missing"])

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from compilescope.fixes.catalogue import all_fixes
-from compilescope.fixes.subject import Program, Subject, subjects_of
+from compilescope.fixes.subject import Program, Subject
 from compilescope.model.bodies import ProcessStarted
 from compilescope.model.run import Run
 from compilescope.source.refusals import NotMeant
-from fixes.repertoire import program_of
+from fixes.repertoire import in_order, program_of
 
 pytestmark = [pytest.mark.torch]
 FIXES = {fix.id: fix for fix in all_fixes()}
@@ -22,7 +22,7 @@ FIXES = {fix.id: fix for fix in all_fixes()}
 def seen_by(fix: str, folder: Path, *, takes: tuple[str, ...]) -> Subject:
     """What the example of the fix loses, by a torch whose `torch.compile` takes no more."""
     program = program_of(folder, FIXES[fix].examples[0].bad)
-    subject = next(each for each in subjects_of(program) if FIXES[fix].rules & each.keys)
+    subject = next(each for each in in_order(program) if FIXES[fix].rules & each.keys)
     return replace(subject, program=_with_torch(program, takes))
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from compilescope.learn import kit
@@ -154,11 +152,19 @@ def test_an_answer_lacks_a_name() -> None:
     assert not hasattr(LearnerAnswer({"__name__": "x"}), "g")
 
 
-def test_all_are_timed_and_take_turns() -> None:
+def test_all_are_timed_and_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
-    found = kit.median_ms({"a": lambda: calls.append("a"), "b": lambda: time.sleep(0.001)}, runs=3)
-    assert set(found) == {"a", "b"}
-    assert found["b"] > found["a"] >= 0
+    now = 0.0
+
+    def call(name: str, seconds: float) -> None:
+        nonlocal now
+        calls.append(name)
+        now += seconds
+
+    monkeypatch.setattr(kit, "perf_counter", lambda: now)
+    functions = {"a": lambda: call("a", 0.25), "b": lambda: call("b", 0.5)}
+    assert kit.median_ms(functions, runs=3) == {"a": 250.0, "b": 500.0}
+    assert "".join(calls)[-6:] == "abbaab"
     assert kit.median_ms({}, runs=1) == {}
 
 

@@ -1,9 +1,10 @@
-"""Runs programs one after the other, each with a capture and a console log of its own.
+"""Runs programs one after the other, each with a capture, a console log and a trace of its own.
 
     TORCH_LOGS=+dynamo,recompiles python logged_programs.py FOLDER PROGRAM...
 
-leaves FOLDER/<name>/console.log and FOLDER/<name>/run. One process for all: importing torch takes
-longer than most programs. What ends a program by an exception is printed, as Python would.
+leaves FOLDER/<name>/console.log, FOLDER/<name>/trace/*.log and FOLDER/<name>/run. One process for
+all: importing torch takes longer than most programs. What ends a program by an exception is
+printed, as Python would.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+
+from traced_programs import trace_into
 
 
 @contextlib.contextmanager
@@ -46,6 +49,7 @@ def run_program(path: Path, folder: Path) -> None:
         warnings.catch_warnings(),
         console_into(folder / "console.log"),
         contextlib.redirect_stdout(io.StringIO()),
+        trace_into(folder / "trace"),
         compilescope.capture(dir=folder / "run"),
     ):
         warnings.simplefilter("ignore")

@@ -1,6 +1,7 @@
 """A live capture and its own console log, read back, agree on every program of the zoo.
 
-Each program runs once, with both on. Where they differ, it is by what the log lacks, and `LACKS`
+Each program runs once, with both on; those of the default tests with a TORCH_TRACE too, which
+`test_zoo_traces` says more of. Where they differ, it is by what the log lacks, and `LACKS`
 says what that is.
 """
 
@@ -19,6 +20,7 @@ from compilescope.findings.breaks import BreakFinding
 from compilescope.model.run import read_run
 from logs.consoles import read
 from logs.test_zoo_traces import DOZEN
+from logs.test_zoo_traces import check as check_trace
 from zoo.truth import PROGRAMS, all_programs
 
 pytestmark = pytest.mark.torch
@@ -146,6 +148,11 @@ def check(folder: Path, name: str, *, without: tuple[str, ...] = ()) -> None:
 @pytest.mark.parametrize("name", DOZEN)
 def test_dozen(dozen: Path, name: str) -> None:
     check(dozen, name)
+
+
+@pytest.mark.parametrize("name", DOZEN)
+def test_the_traces_of_a_dozen(dozen: Path, name: str, tmp_path: Path) -> None:
+    check_trace(dozen, name, tmp_path)
 
 
 @pytest.mark.slow

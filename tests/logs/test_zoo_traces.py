@@ -19,7 +19,7 @@ from capabilities import expected
 from compilescope.analysis.digest import Digest, digest
 from compilescope.logs.reader import read_logs
 from compilescope.model.run import read_run
-from zoo.truth import PROGRAMS, all_programs
+from zoo.truth import all_programs
 
 pytestmark = pytest.mark.torch
 
@@ -34,7 +34,7 @@ DOZEN = (
     "fullgraph_print", "guard_size_and_int", "recompile_limit", "recompile_two_flags",
     "several_on_one_line", "two_callers", "zero_one_size",
 )  # fmt: skip
-"""In the default set of tests."""
+"""In the default set of tests: `test_text_zoo` runs them."""
 
 
 def facts(seen: Digest) -> dict[str, Any]:
@@ -76,16 +76,9 @@ def run_with_both(folder: Path, programs: list[Path]) -> None:
 
 
 @pytest.fixture(scope="session")
-def dozen(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("dozen")
-    run_with_both(folder, [PROGRAMS / f"{name}.py" for name in DOZEN])
-    return folder
-
-
-@pytest.fixture(scope="session")
 def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("zoo")
-    programs = [path for path in all_programs() if path.stem not in DOZEN]
+    programs = list(all_programs())
     for at in range(0, len(programs), 40):
         run_with_both(folder, programs[at : at + 40])
     return folder
@@ -105,12 +98,7 @@ def check(folder: Path, name: str, home: Path) -> None:
     assert facts(back) == facts(live)
 
 
-@pytest.mark.parametrize("name", DOZEN)
-def test_trace_agrees_with_capture(dozen: Path, name: str, tmp_path: Path) -> None:
-    check(dozen, name, tmp_path)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [p.stem for p in all_programs() if p.stem not in DOZEN])
-def test_trace_agrees_with_capture_on_all(everything: Path, name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [p.stem for p in all_programs()])
+def test_trace_agrees_with_capture(everything: Path, name: str, tmp_path: Path) -> None:
     check(everything, name, tmp_path)

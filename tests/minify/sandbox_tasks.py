@@ -37,9 +37,10 @@ def crash(payload: Any) -> Any:
 
 def hang(payload: Any) -> Any:
     child = subprocess.Popen(["sleep", "600"])
-    with open(payload, "w") as file:
-        file.write(str(child.pid))
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    with open(f"{payload}.new", "w") as file:
+        file.write(str(child.pid))
+    os.rename(f"{payload}.new", payload)
     time.sleep(600)
 
 

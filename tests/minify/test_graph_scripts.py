@@ -104,8 +104,23 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
-@pytest.mark.parametrize("name", CASES)
+DYNAMIC = ("indexing", "strides", "expanded", "scalar")
+"""With dynamic shapes too; the others are slow."""
+
+
+@pytest.mark.parametrize(
+    ("name", "dynamic"),
+    [
+        pytest.param(
+            name,
+            dynamic,
+            id=f"{name}-{'dynamic' if dynamic else 'static'}",
+            marks=[pytest.mark.slow] if dynamic and name not in DYNAMIC else [],
+        )
+        for name in CASES
+        for dynamic in (False, True)
+    ],
+)
 def test_a_captured_graph_gives_the_same_results_again(name: str, dynamic: bool) -> None:
     function, args = CASES[name]
     function = function.eval() if isinstance(function, nn.Module) else function

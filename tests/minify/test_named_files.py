@@ -13,7 +13,7 @@ def test_a_program_that_deletes_its_input(tmp_path: Path) -> None:
     (tmp_path / "folder" / "y.txt").write_text("y")
     names = ("in.txt", "folder", "never-there.txt")
     files = tuple((name, str(tmp_path / name)) for name in names)
-    with ProgramSandbox(ProgramFiles((), files), limit_s=1.0, memory_bytes=None) as stage:
+    with ProgramSandbox(ProgramFiles((), files), limit_s=60.0, memory_bytes=None) as stage:
         (tmp_path / "in.txt").unlink()
         copies = dict(stage.surroundings.files)
         assert list(copies) == ["in.txt", "folder"]

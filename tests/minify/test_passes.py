@@ -73,7 +73,7 @@ def reduced(start: GraphCandidate, passes: list[Pass], keep: Predicate) -> Graph
 
 def subjects(keep: Predicate) -> list[GraphCandidate]:
     made = [GraphCandidate(made_graph(seed)) for seed in SEEDS]
-    return [each for each in made if keep(each.graph)]
+    return [each for each in made if keep(each.graph)][:10]
 
 
 @pytest.mark.parametrize("each", PASSES, ids=lambda each: each.id)

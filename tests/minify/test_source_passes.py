@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from compilescope.minify.engine import Outcome, Pass, reduce
@@ -249,7 +249,7 @@ WORDS = ["alpha", "gamma", "delta", "epsilon", "zeta", "theta", "iota", "lamda",
 
 
 @given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=5), st.data())
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_whatever_is_needed_stays(pieces: list[str], data: st.DataObject) -> None:
     text = "".join(pieces)
     there = [word for word in WORDS if word in text]

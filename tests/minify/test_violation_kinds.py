@@ -98,7 +98,7 @@ def test_each_kind_comes_down_to_the_call_that_shows_it(tmp_path: Path) -> None:
     for number, each in enumerate(wanted):
         home = tmp_path / str(number)
         write_record(home, making._record(each), {})
-        graph = reduced(home, 60.0)
+        graph = reduced(home, 280.0)
         assert graph is not None
         assert op_count(graph) == 1
         assert not [given for given in graph.inputs if given.fill == "saved"]

@@ -24,7 +24,6 @@ from compilescope.model.text_lines import LONGEST_TEXT, text_line
 from compilescope.recorder.journal import DiskJournal
 from compilescope.sharing.archive import import_archive, write_archive
 from compilescope.sharing.redaction.run import redact
-from recorder.harness import latest_folder, latest_run, run_captured
 
 STARTED = ProcessStarted(argv=("a.py",), python="3.11", torch="2.13.0", parent_pid=1)
 TEXTS = ("x = 1\n", '"quoted" \\ and \u2028 \x00 é 𝄞', "", "y = 2\n" * 100)
@@ -226,44 +225,6 @@ def test_a_text_that_was_dropped_is_written_when_it_comes_again(tmp_path: Path) 
     assert artifacts.put("x = 1\n", "py") == name
     file.flush()
     assert json.loads(path.read_bytes().splitlines()[-1]) == {"artifact": name, "text": "x = 1\n"}
-
-
-KILLED = """
-import os, signal, torch
-torch.compile(lambda x: x * 2 + 1, backend="eager")(torch.ones(2))
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-FORKED = """
-import os, torch
-torch.compile(lambda x: x * 2 + 1, backend="eager")(torch.ones(2))
-child = os.fork()
-torch.compile(lambda x: x * 3 + (1 if child else 2), backend="eager")(torch.ones(2))
-if child:
-    os.waitpid(child, 0)
-"""
-
-
-@pytest.mark.torch
-def test_a_killed_program_leaves_the_texts_of_its_graphs(tmp_path: Path) -> None:
-    ended = run_captured(tmp_path, "-c", KILLED)
-    assert ended.status in (-signal.SIGKILL, 128 + signal.SIGKILL)
-    run = latest_run(tmp_path)
-    assert ["l_x_ * 2" in (text or "") for text in texts_of(run)] == [True]
-    assert [run.artifacts.get(body.graph or "") is None for _, body in run.of(GraphCaptured)] == [
-        False
-    ]
-
-
-@pytest.mark.torch
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-def test_a_forked_child_has_texts_of_its_own(tmp_path: Path) -> None:
-    # No GPU: Dynamo keeps the state of its random numbers, and CUDA does not work after a fork.
-    run_captured(tmp_path, "-c", FORKED, env={"CUDA_VISIBLE_DEVICES": ""})
-    run = latest_run(tmp_path)
-    found = texts_of(run)
-    assert len(found) == 3 and None not in found
-    files = list(latest_folder(tmp_path).glob("events-*.jsonl"))
-    assert [b'{"artifact":"' in path.read_bytes() for path in files] == [True, True]
 
 
 LIMITED = """

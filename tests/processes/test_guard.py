@@ -36,8 +36,10 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /pro
 COMMAND = """
 import os, subprocess, sys, tempfile, time
 from pathlib import Path
+from compilescope.processes import guard_process
 from compilescope.processes.guard import guarded, transient
 
+guard_process.__file__ = sys.argv[1]
 with guarded(), transient(Path("half")) as half:
     half.write_text("half")
     tempfile.mkdtemp()
@@ -50,10 +52,39 @@ with guarded(), transient(Path("half")) as half:
     daemon = "(setsid sleep 600 >/dev/null & echo $!) "
     pid = int(subprocess.run(["sh", "-c", daemon], stdout=subprocess.PIPE).stdout)
     lost = subprocess.Popen(["sleep", "600"], env={}, start_new_session=True).pid
-    time.sleep(float(sys.argv[1]))
     Path("ready").write_text(f"{child.pid} {pid} {lost}")
     time.sleep(600)
 """
+
+WATCHED = """
+import importlib.util, sys
+spec = importlib.util.spec_from_file_location("guard_process", {guard!r})
+guard = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(guard)
+look = guard.descendants
+
+def noted(*given, **named):
+    found = look(*given, **named)
+    with open({noted!r}, "a") as file:
+        file.write("".join(f"{{pid}}\\n" for pid in found))
+    return found
+
+guard.descendants = noted
+guard.main(sys.argv[1], int(sys.argv[2]))
+"""
+"""A guard that also writes down whom it has seen: it looks now and then, whenever that is."""
+
+
+class Watched:
+    """Such a guard's file, and what it has seen."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file, self._noted = folder / "watched_guard.py", folder / "noted"
+        text = WATCHED.format(guard=guard_process.__file__, noted=str(self._noted))
+        self.file.write_text(text)
+
+    def has_seen(self, pid: int) -> bool:
+        return self._noted.exists() and f"{pid}\n" in self._noted.read_text().splitlines(True)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
@@ -63,13 +94,15 @@ def test_whatever_ends_a_command_leaves_nothing(
     temporary, work = Path(tempfile.mkdtemp(dir="/tmp", prefix="t")), tmp_path / "work"
     request.addfinalizer(lambda: shutil.rmtree(temporary))
     work.mkdir()
-    # The guard looks now and then for those that forget the environment they were started with.
-    command = [sys.executable, "-c", COMMAND, "1.5"]
+    watched = Watched(tmp_path)
+    command = [sys.executable, "-c", COMMAND, str(watched.file)]
     around = {**os.environ, "TMPDIR": str(temporary)}
     process = subprocess.Popen(command, cwd=work, env=around, stderr=subprocess.DEVNULL)
     request.addfinalizer(process.kill)
     until(lambda: (work / "ready").exists() and (work / "ready").read_text().count(" ") == 2)
     pids = list(map(int, (work / "ready").read_text().split()))
+    # The last has forgotten the environment it was started with: the guard must have seen it.
+    until(lambda: watched.has_seen(pids[-1]))
     assert all(map(_runs, pids)) and any(temporary.iterdir())
     process.send_signal(number)
     process.wait()
@@ -183,9 +216,13 @@ def test_the_guard_ends_what_a_second_interrupt_left(
     assert ("end" in said) is not interrupted
 
 
-def test_the_guard_leaves_what_was_there_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_guard_leaves_what_was_there_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """However the command ends: what a notebook or a server runs beside it is not its own."""
-    sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
+    sleep = ["sleep", "600"]
+    watched = Watched(tmp_path)
+    monkeypatch.setattr(guard_process, "__file__", str(watched.file))
     monkeypatch.setattr(guard, "end_children", lambda but: None)
     told = guard._GuardPipe.say
 
@@ -195,13 +232,19 @@ def test_the_guard_leaves_what_was_there_before(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(guard._GuardPipe, "say", say)
     with subprocess.Popen(sleep) as before:
-        time.sleep(0.1)  # The system counts in hundredths of a second.
+        # The system counts in hundredths of a second: the guard starts in a later one.
+        until(lambda: _ticks_now() > guard_process._ticks(before.pid))
         with guarded():
             within = subprocess.Popen(sleep)
-            time.sleep(1)  # The guard looks every 0.3 s.
-        assert within.wait(20) == -signal.SIGKILL
-        assert before.poll() is None
+            until(lambda: watched.has_seen(within.pid))
+        assert within.wait(60) == -signal.SIGKILL
+        assert before.poll() is None and not watched.has_seen(before.pid)
         before.kill()
+
+
+def _ticks_now() -> int:
+    """As the system counts the starts of processes."""
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
 
 
 def test_a_journal_in_use_is_let_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ _MB = 10**6
 
 
 def _run(code: str, folder: Path, **more) -> ProcessEnd:
-    more = {"limit_s": 60.0, "tail_bytes": 1000, **more}
+    more = {"limit_s": 280.0, "tail_bytes": 1000, **more}
     return run_process([sys.executable, "-c", code], os.environ, folder, **more)
 
 
@@ -45,7 +45,7 @@ def test_memory_of_children_counts(tmp_path: Path) -> None:
     code = (
         "import os, time\n"
         "for _ in range(3):\n"
-        "    if os.fork() == 0: a = bytearray(120 * 10**6); time.sleep(60)\n"
+        "    if os.fork() == 0: a = bytearray(120 * 10**6); time.sleep(600)\n"
         "os.wait()"
     )
     assert _run(code, tmp_path, memory_bytes=250 * _MB).out_of_memory
@@ -164,12 +164,16 @@ def test_who_runs() -> None:
 def test_what_a_command_started_ends_with_it_or_at_the_limit(waits: bool, tmp_path: Path) -> None:
     told = tmp_path / "pid"
     command = ["sh", "-c", "sleep 600 & echo $!" + ("; wait" if waits else "")]
-    with told.open("wb") as out:
-        if waits:
-            with pytest.raises(subprocess.TimeoutExpired):
-                run_within(command, 5.0, stdout=out)
-        else:
-            assert run_within(command, 60.0, stdout=out).returncode == 0
+    if waits:
+        # Where a busy machine has not started it by then, there is none to be ended.
+        for limit_s in (0.5, 5.0, 60.0):
+            with told.open("wb") as out, pytest.raises(subprocess.TimeoutExpired):
+                run_within(command, limit_s, stdout=out)
+            if told.read_text():
+                break
+    else:
+        with told.open("wb") as out:
+            assert run_within(command, 280.0, stdout=out).returncode == 0
     until(lambda: not is_running(int(told.read_text())))
 
 
@@ -180,7 +184,7 @@ def test_a_process_has_its_patience_to_end_by_itself() -> None:
     )
     assert process.stdin is not None
     process.stdin.close()
-    end_process(process, 60.0)
+    end_process(process, 280.0)
     assert process.returncode == 5
     process = subprocess.Popen(["sleep", "600"], start_new_session=True)
     end_process(process)

@@ -197,23 +197,32 @@ def _read_all(terminal: int, shown: list[bytes]) -> None:
             return  # Its last process has left.
 
 
-def test_an_answer_may_come_after_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+class _LateReplies:
+    """A queue whose answer comes after a pause of the whole command."""
+
+    def __init__(self, passing: list[float], paused_s: float) -> None:
+        self._passing = passing
+        self._paused_s = paused_s
+        self.timeouts: list[float] = []
+
+    def get(self, *, timeout: float) -> bytes:
+        self.timeouts.append(timeout)
+        if len(self.timeouts) > 1:
+            return b'{"value": {"ms": 1.5}}\n'
+        self._passing[0] += timeout
+        note_pause(self._paused_s)
+        raise queue.Empty
+
+
+@pytest.mark.parametrize("paused_s", [600.0, 0.0])
+def test_an_answer_may_come_after_a_pause(passing: list[float], paused_s: float) -> None:
     """The limit of a benchmark's process, which is kept here, does not run while all is stopped."""
-    monkeypatch.setattr(deadline, "_stopped_s", 0.0)
     worker = object.__new__(WorkerProcess)
-    worker.limit_s = 0.3
-    worker._replies = queue.Queue()
-
-    def answer() -> None:
-        until(lambda: asked)
-        note_pause(600)  # As if all had been stopped since it was asked, and before.
-        time.sleep(1)
-        worker._replies.put(b'{"value": {"ms": 1.5}}\n')
-
-    asked: list[float] = []
-    get = worker._replies.get
-    monkeypatch.setattr(worker._replies, "get", lambda **how: asked.append(0) or get(**how))
-    thread = threading.Thread(target=answer)
-    thread.start()
+    worker.limit_s = 600.0
+    replies = _LateReplies(passing, paused_s)
+    worker._replies = replies  # type: ignore[assignment]
+    if not paused_s:
+        assert worker._reply() is None
+        return
     assert worker.hear("run", RunTime).ms == 1.5
-    thread.join()
+    assert replies.timeouts[1] > 500, "the limit begins where the pause began"

@@ -30,6 +30,35 @@ STEP_US = {
 }
 
 
+CPU_RECORDED = Path(__file__).parent / "cpu"
+"""Two steps of each of `planted_steps.py`, torch 2.13 on a CPU."""
+
+
+class CpuRecord(msgspec.Struct):
+    """What a profile of a program on the CPU is made of."""
+
+    step_ns: tuple[int, ...]
+    trace: str
+    places: str
+
+
+def cpu_run(name: str) -> Run:
+    """A recorded profile of the CPU as a run."""
+    text = gzip.decompress((CPU_RECORDED / f"{name}.json.gz").read_bytes())
+    kept = msgspec.json.decode(text, type=CpuRecord)
+    artifacts = MemoryArtifacts()
+    told = StepsProfiled(
+        region=CodeRef("planted_steps.py", 1, "step"),
+        steps=len(kept.step_ns),
+        step_ns=kept.step_ns,
+        trace=artifacts.put(kept.trace, "profile"),
+        places=artifacts.put(kept.places, "places"),
+        matmul_precision="highest",
+    )
+    run = run_of(event(told, number=0))
+    return Run(run.header, run.events, artifacts)
+
+
 def recorded(name: str) -> Trace:
     return read_stored(gzip.decompress((RECORDED / f"{name}.profile.gz").read_bytes()).decode())
 

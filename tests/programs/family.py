@@ -54,7 +54,10 @@ def main():
         compile_and_call(in_fork)
         os._exit(0)
     os.waitpid(child, 0)
-    for method, function in (("fork", in_forked_worker), ("spawn", in_spawned_worker)):
+    methods = {"fork": in_forked_worker}
+    if "spawn" in sys.argv:
+        methods["spawn"] = in_spawned_worker
+    for method, function in methods.items():
         context = multiprocessing.get_context(method)
         process = context.Process(target=compile_and_call, args=(function,))
         process.start()

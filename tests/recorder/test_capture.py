@@ -74,7 +74,9 @@ def test_nothing_survives_the_block() -> None:
     assert sys.path == path
 
 
+@pytest.mark.slow
 def test_module_imported_during_the_block_is_left_clean() -> None:
+    """In a cell of a notebook, test_magics.py shows it."""
     # In a process of its own: here Inductor has long been imported.
     code = """
 import os, sys, types, torch, compilescope

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import signal
@@ -12,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from compilescope.model.bodies import GraphBreak, GraphCaptured
 from compilescope.model.eventfile import EventFile
 from compilescope.model.own_files import let_go, size_of
-from recorder.harness import run_both, run_captured, show
+from compilescope.model.run import read_run
+from recorder.harness import functions_of, latest_folder, run_both, run_captured, show
 
 HELLO = ("-c", "print('the program ran')")
 
@@ -200,16 +203,27 @@ def test_summary_on_a_full_disk_does_not_call_the_program_alive(small_disk: Path
     assert b"never called a compiled function" not in ended.stderr
 
 
-@pytest.mark.torch
 def test_disk_that_is_full_from_the_start(small_disk: Path) -> None:
     (small_disk / "ballast").write_bytes(b"x" * (48 - 8) * 1024)
-    code = "import torch; torch.compile(torch.sin, backend='eager')(torch.ones(2)); print('done')"
-    ended = run_captured(small_disk, "-q", "-c", code)
+    ended = run_captured(small_disk, "-q", "-c", "print('done')")
     assert (ended.status, ended.stdout) == (0, b"done\n")
+
+
+@pytest.mark.torch
+def test_what_a_full_disk_had_no_room_for_is_missing(small_disk: Path) -> None:
+    torch = pytest.importorskip("torch")
+    import compilescope
+
+    torch._dynamo.reset()
+    with compilescope.capture(dir=small_disk):
+        with contextlib.suppress(OSError):
+            (small_disk / "ballast").write_bytes(b"x" * 48 * 1024)
+        assert torch.compile(torch.sin, backend="eager")(torch.zeros(2)).tolist() == [0.0, 0.0]
+    torch._dynamo.reset()
     assert show(small_disk)["cut_short"]
 
 
-BACKEND_KILLS = """
+FORKED_AND_KILLED = """
 import os, signal, torch
 
 def backend(graph, inputs):
@@ -221,15 +235,49 @@ def step(x):
     torch._dynamo.graph_break()
     return x * 2
 
+torch.compile(lambda x: x * 2 + 1, backend="eager")(torch.ones(2))
+child = os.fork()
+if not child:
+    torch.compile(lambda x: x * 3 + 2, backend="eager")(torch.ones(2))
+    os._exit(0)
+os.waitpid(child, 0)
+print(child, flush=True)
 step(torch.ones(2))
 """
 
 
-@pytest.mark.torch
-def test_a_break_is_on_disk_before_its_graph_reaches_the_backend(tmp_path: Path) -> None:
-    ended = run_captured(tmp_path, "-q", "-c", BACKEND_KILLS)
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    """The run of a program that forks, and is killed by a backend; the pid of its fork."""
+    home = tmp_path_factory.mktemp("killed")
+    # No GPU: Dynamo keeps the state of its random numbers, and CUDA does not work after a fork.
+    around = {"CUDA_VISIBLE_DEVICES": ""}
+    ended = run_captured(home, "-q", "-c", FORKED_AND_KILLED, env=around)
     assert ended.status == -signal.SIGKILL
-    (file,) = tmp_path.glob("*/events-*.jsonl")
-    text = file.read_text(encoding="utf-8")
-    assert text.count('"kind":"GraphBreak"') == 1
-    assert text.count('"kind":"GraphCaptured"') == 1
+    return latest_folder(home), int(ended.stdout)
+
+
+@pytest.mark.torch
+def test_a_break_is_on_disk_before_its_graph_reaches_the_backend(killed: tuple[Path, int]) -> None:
+    run, child = read_run(killed[0]), killed[1]
+    pids = [event.pid for event, _ in run.of(GraphBreak)]
+    assert len(pids) == 1 and pids[0] != child
+    # The graph up to the break, which the backend was just given.
+    assert [pid != child for pid, _ in functions_of(run)] == [True, False, True]
+
+
+@pytest.mark.torch
+def test_a_killed_program_and_its_fork_leave_the_texts_of_their_graphs(
+    killed: tuple[Path, int],
+) -> None:
+    folder, child = killed
+    run = read_run(folder)
+    texts: dict[bool, str] = {True: "", False: ""}
+    for event, body in run.of(GraphCaptured):
+        text = run.artifacts.get(body.text or "")
+        assert text is not None and run.artifacts.get(body.graph or "") is not None
+        texts[event.pid == child] += text
+    assert "l_x_ * 3" in texts[True] and "l_x_ * 2" not in texts[True]
+    assert "l_x_ * 2" in texts[False] and "l_x_ * 3" not in texts[False]
+    files = list(folder.glob("events-*.jsonl"))
+    assert [b'{"artifact":"' in path.read_bytes() for path in files] == [True, True]

@@ -18,6 +18,7 @@ import pytest
 
 import compilescope
 from compilescope.processes.interruptions import programs_own
+from waiting import until
 
 PACKAGE = Path(compilescope.__file__).parent
 
@@ -121,19 +122,18 @@ def test_of_a_trace_function() -> None:
 @pytest.mark.parametrize("kind", [Late, TimeoutError, ValueError, SystemExit])
 def test_sent_by_another_thread(kind: type[BaseException]) -> None:
     found: list[Any] = []
-    begun = threading.Event()
+    turns = [0]
 
     def work() -> None:
         try:
-            begun.set()
-            for _ in range(10**12):
-                str(1)
+            while True:
+                turns[0] += 1
         except BaseException as error:
             found.append(programs_own(error) is error)
 
     thread = threading.Thread(target=work)
     thread.start()
-    begun.wait()
+    until(lambda: turns[0])
     sent = ctypes.pythonapi.PyThreadState_SetAsyncExc
     sent(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(kind))
     thread.join()

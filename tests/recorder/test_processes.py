@@ -15,13 +15,14 @@ from recorder.harness import PROGRAMS, functions_of, latest_folder, latest_run, 
 pytestmark = pytest.mark.torch
 
 
-@pytest.fixture(scope="module")
-def family(tmp_path_factory: pytest.TempPathFactory):
+# One that multiprocessing spawns is a new interpreter, as any subprocess is.
+@pytest.fixture(scope="module", params=["", pytest.param("spawn", marks=pytest.mark.slow)])
+def family(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory):
     home = tmp_path_factory.mktemp("family")
     # No GPU: Dynamo keeps the state of its random numbers, and CUDA does not work after a fork.
     # No warnings: since Python 3.12 a fork of a process with threads is one, and torch has threads.
     around = {"CUDA_VISIBLE_DEVICES": "", "PYTHONWARNINGS": "ignore::DeprecationWarning"}
-    ended = run_captured(home, "-q", "family.py", env=around)
+    ended = run_captured(home, "-q", "family.py", request.param, env=around)
     assert ended.status == 0, ended.stderr.decode()
     assert ended.stderr == b""
     return home, json.loads(ended.stdout)
@@ -59,6 +60,18 @@ def test_children_that_could_say_goodbye_did(family) -> None:
 
 
 def test_torchrun(tmp_path: Path) -> None:
+    # The agent imports torch as well; it runs nothing of the user's and must not pass for rank 0.
+    words = ("--torchrun", "--nproc-per-node", "1", "ranks.py")
+    ended = run_captured(tmp_path, "-q", *words, env={"OMP_NUM_THREADS": "1"})
+    assert ended.status == 0, ended.stderr.decode()
+    seen = show(tmp_path)
+    assert [process["rank"] for process in seen["processes"]] == [0]
+    assert [(site["function"], site["ranks"]) for site in seen["sites"]] == [("shared", [0])]
+    assert not seen["cut_short"]
+
+
+@pytest.mark.slow
+def test_torchrun_with_two_ranks(tmp_path: Path) -> None:
     words = ("--torchrun", "--nproc-per-node", "2", "ranks.py")
     ended = run_captured(tmp_path, "-q", *words, env={"OMP_NUM_THREADS": "1"})
     assert ended.status == 0, ended.stderr.decode()
@@ -74,7 +87,6 @@ def test_torchrun(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_torchrun_by_its_script(tmp_path: Path) -> None:
-    # The agent imports torch as well; it runs nothing of the user's and must not pass for rank 0.
     torchrun = Path(sys.executable).parent / "torchrun"
     if not torchrun.exists():
         pytest.skip("no torchrun script beside this Python")

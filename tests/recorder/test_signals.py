@@ -55,13 +55,11 @@ def assert_opens_cut_short(home: Path) -> dict[str, Any]:
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "status", "words"),
-    [
-        pytest.param(signal.SIGINT, 7, b"interrupted\n", id="int"),
-        # That this one is passed on, test_killed_by_sigterm shows.
-        pytest.param(signal.SIGTERM, 9, b"terminated\n", id="term", marks=pytest.mark.slow),
-    ],
+    [(signal.SIGINT, 7, b"interrupted\n"), (signal.SIGTERM, 9, b"terminated\n")],
+    ids=["int", "term"],
 )
 def test_signal_to_the_launcher_reaches_the_program(
     tmp_path: Path, number: signal.Signals, status: int, words: bytes
@@ -74,19 +72,22 @@ def test_signal_to_the_launcher_reaches_the_program(
     assert (seen["exit_status"], seen["cut_short"]) == (status, False)
 
 
+def test_signals_to_the_launcher_are_handled_or_end_the_program(tmp_path: Path) -> None:
+    launcher, _, _ = begin(tmp_path, "default")
+    os.kill(launcher.pid, signal.SIGINT)
+    assert launcher.stdout is not None and launcher.stdout.readline() == b"interrupted\n"
+    os.kill(launcher.pid, signal.SIGTERM)
+    ended = finish(launcher)
+    assert (ended.status, ended.stdout, ended.stderr) == (-signal.SIGTERM, b"", b"")
+    assert assert_opens_cut_short(tmp_path)["signal"] == signal.SIGTERM
+
+
 def test_signal_to_the_group_is_not_doubled(tmp_path: Path) -> None:
     # What `timeout` and many job runners do: the program has the signal already.
     launcher, _, _ = begin(tmp_path, "count")
     os.killpg(launcher.pid, signal.SIGUSR1)
     ended = finish(launcher)
     assert (ended.status, ended.stdout) == (7, b"signals 1\n")
-
-
-def test_killed_by_sigterm(tmp_path: Path) -> None:
-    launcher, _, _ = begin(tmp_path, "default")
-    os.kill(launcher.pid, signal.SIGTERM)
-    assert finish(launcher).status == -signal.SIGTERM
-    assert assert_opens_cut_short(tmp_path)["signal"] == signal.SIGTERM
 
 
 @pytest.mark.slow
@@ -98,6 +99,7 @@ def test_program_killed(tmp_path: Path) -> None:
     assert assert_opens_cut_short(tmp_path)["signal"] == signal.SIGKILL
 
 
+@pytest.mark.slow
 def test_segfault(tmp_path: Path) -> None:
     launcher, _, _ = begin(tmp_path, "segfault")
     ended = finish(launcher)

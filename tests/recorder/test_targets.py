@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+import runpy
 import sys
+import traceback
 from pathlib import Path
+from types import TracebackType
 
 import pytest
 
 from compilescope.recorder.target import python_flags
 from recorder.harness import (
     OUR_CODE,
+    PROGRAMS,
     Ended,
     finish,
     functions_of,
@@ -57,9 +61,25 @@ def uncompiled() -> Ended:
     return ended
 
 
-def test_compile_all_takes_the_outermost_modules(tmp_path: Path, uncompiled: Ended) -> None:
+def ran_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ended:
+    """As PROGRAM ends plainly, found without another import of torch."""
+    path = PROGRAMS / PROGRAM[0]
+    monkeypatch.syspath_prepend(str(PROGRAMS))
+    monkeypatch.setattr(sys, "argv", list(PROGRAM))
+    with pytest.raises(ValueError, match="my own mistake") as raised:
+        runpy.run_path(str(path), run_name="__main__")
+    found: TracebackType | None = raised.tb
+    while found is not None and found.tb_frame.f_code.co_filename != str(path):
+        found = found.tb_next
+    words = traceback.format_exception(raised.type, raised.value, found)
+    return Ended(1, capsys.readouterr().out.encode(), "".join(words).encode())
+
+
+def test_compile_all_takes_the_outermost_modules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     ended = run_captured(tmp_path, "-q", "--compile-all", "--backend", "eager", *PROGRAM)
-    assert ended == uncompiled
+    assert ended == ran_here(monkeypatch, capsys)
     functions = [name for _, name in functions_of(latest_run(tmp_path))]
     # One compilation of Net, ended by its print; its blocks are inlined, not compiled apart.
     assert set(functions) == {"forward"}

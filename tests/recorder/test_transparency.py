@@ -12,6 +12,7 @@ import pytest
 
 from recorder.harness import (
     PROGRAMS,
+    Ended,
     assert_transparent,
     captured_command,
     finish,
@@ -28,34 +29,50 @@ pytestmark = pytest.mark.torch
 _LOOK_AROUND = "import sys; print('torch' in sys.modules, sys.argv, sys.path[0])"
 
 
-def test_streams_arguments_stdin_status_and_bits(tmp_path: Path) -> None:
-    words = ("steady.py", "--epochs", "1", "-q", "--json", "--dir", "x", "-m", "--", "-")
-    plain, captured = run_both(tmp_path, *words, stdin=b"a b\nc\n")
-    assert plain.status == 3
-    assert b"argv ['--epochs', '1', '-q', '--json', '--dir', 'x', '-m', '--', '-']" in plain.stdout
+WORDS = ("--epochs", "1", "-q", "--json", "--dir", "x", "-m", "--", "-")
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ended, Ended]:
+    """steady.py and failing.py in one process, plainly and captured."""
+    home = tmp_path_factory.mktemp("everything")
+    return home, *run_both(home, "everything.py", *WORDS, stdin=b"a b\nc\n")
+
+
+def test_streams_arguments_stdin_and_bits(everything: tuple[Path, Ended, Ended]) -> None:
+    home, plain, captured = everything
+    assert f"argv {list(WORDS)}".encode() in plain.stdout
     assert b"stdin ['a', 'b', 'c']" in plain.stdout
-    assert_transparent(plain, captured)
-    # Nothing in this program is worth a log line, so the two are the same byte by byte.
+    # Nothing in the first program is worth a log line, so the two are the same byte by byte.
+    for stream, end in (("stdout", b"steady left with 3"), ("stderr", b"nor here")):
+        before, ended, _ = getattr(plain, stream).partition(end)
+        assert ended and getattr(captured, stream).startswith(before + end)
+    seen = show(home)
+    sites = [site["line"] for site in seen["sites"] if site["file"].endswith("steady.py")]
+    assert sites == [11]
+    assert {each["function"] for each in seen["recompiles"]} >= {"scale", "storm"}
+
+
+@pytest.mark.slow
+def test_status_and_bits_of_a_program_that_leaves(tmp_path: Path) -> None:
+    plain, captured = run_both(tmp_path, "steady.py", stdin=b"")
+    assert plain.status == 3
     assert captured == plain
     seen = show(tmp_path)
     assert (seen["exit_status"], seen["cut_short"], seen["tool_faults"]) == (3, False, 0)
-    assert [site["line"] for site in seen["sites"]] == [11]
-    assert seen["recompiles"]
 
 
-@pytest.mark.parametrize(
-    "env",
-    [
-        pytest.param({}, id="default"),
-        pytest.param(
-            {"TORCHDYNAMO_VERBOSE": "1", "TORCH_LOGS": "graph_breaks,recompiles"},
-            id="verbose-logs",
-            marks=pytest.mark.slow,
-        ),
-    ],
-)
-def test_errors_and_warnings(tmp_path: Path, env: dict[str, str]) -> None:
-    plain, captured = run_both(tmp_path, "failing.py", env=env)
+def test_errors_and_warnings(everything: tuple[Path, Ended, Ended]) -> None:
+    assert_errors_are_as_they_were(*everything)
+
+
+@pytest.mark.slow
+def test_errors_and_warnings_with_verbose_logs(tmp_path: Path) -> None:
+    env = {"TORCHDYNAMO_VERBOSE": "1", "TORCH_LOGS": "graph_breaks,recompiles"}
+    assert_errors_are_as_they_were(tmp_path, *run_both(tmp_path, "failing.py", env=env))
+
+
+def assert_errors_are_as_they_were(home: Path, plain: Ended, captured: Ended) -> None:
     assert plain.status == 1
     for words in (
         b"in the way",
@@ -66,8 +83,8 @@ def test_errors_and_warnings(tmp_path: Path, env: dict[str, str]) -> None:
     ):
         assert words in plain.stderr
     assert_transparent(plain, captured)
-    seen = show(tmp_path)
-    assert seen["tool_faults"] == 0
+    seen = show(home)
+    assert (seen["exit_status"], seen["tool_faults"]) == (1, 0)
     assert not seen["cut_short"]
     failures = {failure["function"]: failure for failure in seen["failures"]}
     assert set(failures) >= {"whole", "unlucky", "misshapen"}
@@ -92,9 +109,9 @@ def test_summary_comes_after_the_programs_own_stderr(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "status"),
     [
-        (("-m", "parcel.entry", "-q", "--json"), 0),
+        pytest.param(("-m", "parcel.entry", "-q", "--json"), 0, marks=pytest.mark.slow),
         (("-m", "parcel.absent"), 1),
-        (("-c", "import os, torch; os.write(1, b'gone'); os._exit(5)"), 5),
+        pytest.param(("-m", "parcel.abrupt", "-q", "--json"), 5, marks=pytest.mark.slow),
         # After an import alone; failing.py ends like this after compilations.
         pytest.param(
             ("-c", "import torch\ndef f(): raise ValueError('oh')\nf()"),
@@ -112,6 +129,15 @@ def test_ways_to_start_and_to_leave(tmp_path: Path, words: tuple[str, ...], stat
     seen = show(tmp_path)
     assert seen["exit_status"] == status
     assert not seen["cut_short"]
+
+
+def test_a_module_with_torch_that_leaves_at_once(tmp_path: Path) -> None:
+    captured = run_captured(tmp_path, "-q", "-m", "parcel.abrupt", "-x", "--json")
+    words = f"parcel.entry parcel ['-x', '--json'] {PROGRAMS} 1.0"
+    # Neither does recording import torch's compiler.
+    assert captured == Ended(5, f"{words}\n[]\ngone".encode(), b"")
+    seen = show(tmp_path)
+    assert (seen["exit_status"], seen["cut_short"]) == (5, False)
 
 
 @pytest.mark.slow
@@ -145,11 +171,12 @@ def test_inherited_descriptors_stay_open(tmp_path: Path) -> None:
         assert (ended.status, ended.stdout) == (0, b"b'handed down'\n"), ended.stderr.decode()
 
 
-def test_closed_stdout_is_the_programs_business(tmp_path: Path) -> None:
+# With torch the recorder is there as well; what the program does, torch has no part in.
+@pytest.mark.parametrize("first", ["", pytest.param("import torch; ", marks=pytest.mark.slow)])
+def test_closed_stdout_is_the_programs_business(tmp_path: Path, first: str) -> None:
     code = "import sys; sys.stdin.read(); print('x' * 100000)"
     statuses = []
-    # With torch the recorder is there as well; what the program does, torch has no part in.
-    captured = captured_command(tmp_path, "-q", "-c", f"import torch; {code}")
+    captured = captured_command(tmp_path, "-q", "-c", f"{first}{code}")
     for command in (["-c", code], captured[1:]):
         process = start([sys.executable, *command], stdin=subprocess.PIPE)
         assert process.stdout is not None

@@ -68,7 +68,7 @@ def test_good_is_proven_against_bad(
 ) -> None:
     file = tmp_path / "program.py"
     file.write_text(example.bad)
-    with Workbench(Target("script", (str(file),)), warm=warm, limit_s=60) as bench:
+    with Workbench(Target("script", (str(file),)), warm=warm, limit_s=280) as bench:
         before = TrialBaseline(bench)
         there = expected(example_name(fix, example))
         proposed = _proposed(fix, there, bench, before, file)

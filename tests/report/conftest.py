@@ -7,9 +7,15 @@ from typing import Any
 
 import pytest
 
-from browsing import page_driver
+from browsing import emptied, page_driver
 
 
-@pytest.fixture(scope="module")
-def driver() -> Iterator[Any]:
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
     yield from page_driver()
+
+
+@pytest.fixture
+def driver(browser: Any) -> Any:
+    """The one browser, without what the tests before left in it."""
+    return emptied(browser)

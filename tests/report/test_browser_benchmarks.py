@@ -35,8 +35,15 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     return file.as_uri()
 
 
-@pytest.mark.parametrize("width", [1400, 400])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (1400, "light"),
+        (400, "dark"),
+        pytest.param(1400, "dark", marks=pytest.mark.slow),
+        pytest.param(400, "light", marks=pytest.mark.slow),
+    ],
+)
 def test_bars_and_their_intervals(driver: Any, page: str, width: int, scheme: str) -> None:
     with looking(driver, width, 900, scheme):
         driver.get(page)

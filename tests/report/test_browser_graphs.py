@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from browsing import without_scripts
+from browsing import wait_until, without_scripts
 from compilescope.analysis.stages.staged_graphs import staged_graphs
 from compilescope.model.artifacts import MemoryArtifacts
 from compilescope.model.bodies import GraphCaptured, KernelEmitted
@@ -19,8 +19,9 @@ from compilescope.report.document import report_document
 from compilescope.report.render.code_colors import code_tokens
 from compilescope.report.render.page import to_page
 from compilescope.report.section import Reading
-from report.test_browser import complaints, open_page, shown, wait_until
+from report.test_browser import complaints, open_page, shown
 from report.test_graph_sections import CODE, graph_text, made
+from waiting import until
 
 pytestmark = pytest.mark.browser
 
@@ -45,6 +46,10 @@ def codes(driver: Any) -> list[str]:
     return [e.text for e in shown(driver, ".pane pre")]
 
 
+def lit(driver: Any) -> list[str]:
+    return [e.text for e in shown(driver, ".lit")]
+
+
 def pick(driver: Any, side: int, title: str) -> None:
     pane = driver.find_elements("css selector", ".pane")[side]
     next(b for b in pane.find_elements("css selector", ".stages button") if b.text == title).click()
@@ -58,16 +63,16 @@ def test_a_line_lights_up_with_what_it_became(driver: Any, tmp_path: Path) -> No
     assert codes(driver) == ["7y = x * 2\n8z = y + 1", "fused"]
     first, second = driver.find_elements("css selector", ".pane pre span")[:2]
     ActionChains(driver).move_to_element(first).perform()
-    assert [e.text for e in shown(driver, ".lit")] == ["7y = x * 2", "fused"]
+    until(lambda: lit(driver) == ["7y = x * 2", "fused"])
     # What is lit stays lit in whatever stage is picked next.
     pick(driver, 1, "Dynamo")
     ActionChains(driver).move_to_element(second).perform()
-    assert [e.text for e in shown(driver, ".lit")] == ["8z = y + 1", "add"]
+    until(lambda: lit(driver) == ["8z = y + 1", "add"])
     driver.execute_script("document.querySelector('.pane pre').focus()")
     driver.switch_to.active_element.send_keys(ARROW_DOWN)
-    assert [e.text for e in shown(driver, ".lit")] == ["7y = x * 2", "mul"]
+    until(lambda: lit(driver) == ["7y = x * 2", "mul"])
     driver.switch_to.active_element.send_keys(ARROW_DOWN)
-    assert [e.text for e in shown(driver, ".lit")] == ["8z = y + 1", "add"]
+    until(lambda: lit(driver) == ["8z = y + 1", "add"])
     assert complaints(driver) == []
 
 

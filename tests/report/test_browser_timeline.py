@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from browsing import CONTRAST, without_scripts
+from browsing import CONTRAST, wait_until, without_scripts
 from compilescope.report.blocks import Bar, Cell, Document, Item, Lane, Part, Timeline, Tree, words
 from compilescope.report.document import report_document
 from compilescope.report.render.page import to_page
 from compilescope.report.section import Reading
-from report.test_browser import complaints, open_page, show, shown, wait_until
+from report.test_browser import complaints, open_page, show, shown
 from samples import big_run
+from waiting import until
 
 pytestmark = pytest.mark.browser
 
@@ -47,12 +48,41 @@ def button(driver: Any, text: str) -> Any:
     return next(b for b in shown(driver, "figure button") if b.text == text)
 
 
+_COUNT_WHEELS = """
+window.wheels = 0;
+addEventListener('wheel', () => requestAnimationFrame(() => { window.wheels += 1; }));
+"""
+
+
 def wheel(driver: Any, box: Any, delta: int) -> None:
+    """Until the page has heard of it and drawn what it makes of it."""
     from selenium.webdriver import ActionChains
     from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
 
+    driver.execute_script(_COUNT_WHEELS)
     ActionChains(driver).scroll_from_origin(ScrollOrigin.from_element(box), 0, delta).perform()
-    driver.execute_async_script("const done = arguments[0]; setTimeout(done, 150)")
+    wait_until(driver, "return window.wheels > 0")
+
+
+def clicked_twice(driver: Any, element: Any) -> None:
+    """As a double click, however much time passes between the two."""
+    rect = driver.execute_script(
+        "const b = arguments[0].getBoundingClientRect();"
+        "return [b.x + b.width / 2, b.y + b.height / 2]",
+        element,
+    )
+    for count in (1, 2):
+        for kind in ("mousePressed", "mouseReleased"):
+            event = {"type": kind, "x": rect[0], "y": rect[1], "button": "left"}
+            driver.execute_cdp_cmd("Input.dispatchMouseEvent", {**event, "clickCount": count})
+
+
+def place(driver: Any) -> str:
+    return str(driver.execute_script("return location.hash"))
+
+
+def scrolled(driver: Any, box: Any) -> float:
+    return float(driver.execute_script("return arguments[0].scrollLeft", box))
 
 
 def width(driver: Any) -> float:
@@ -69,11 +99,11 @@ def test_buttons_zoom_and_stand_in_one_row(driver: Any, timeline: Any) -> None:
     assert ticks(driver)[:3] == ["0", "0.1 s", "0.2 s"] and ticks(driver)[-1] == "1.0 s"
     for _ in range(3):
         button(driver, "Zoom in").click()
-    assert inner.rect["width"] == pytest.approx(8 * before, rel=0.02)
+    until(lambda: inner.rect["width"] == pytest.approx(8 * before, rel=0.02))
     wait_until(driver, "return document.querySelector('.ticks').textContent.includes('0.52 s')")
     assert {"0.50 s", "0.52 s", "0.54 s"} <= set(ticks(driver))
     button(driver, "Reset").click()
-    assert inner.rect["width"] == pytest.approx(before, rel=0.02)
+    until(lambda: inner.rect["width"] == pytest.approx(before, rel=0.02))
 
 
 def test_the_wheel_scrolls_the_page_until_the_chart_is_clicked(driver: Any, timeline: Any) -> None:
@@ -82,51 +112,52 @@ def test_the_wheel_scrolls_the_page_until_the_chart_is_clicked(driver: Any, time
     assert width(driver) == before
     driver.find_element("css selector", ".lane .title").click()
     wheel(driver, timeline, -200)
-    assert width(driver) > 1.5 * before
+    until(lambda: width(driver) > 1.5 * before)
     wheel(driver, timeline, 900)
-    assert width(driver) < 1.5 * before
+    until(lambda: width(driver) < 1.5 * before)
 
 
 def test_dragging_pans_and_follows_no_link(driver: Any, timeline: Any) -> None:
     from selenium.webdriver import ActionChains
 
     button(driver, "Zoom in").click()
-    left = driver.execute_script("return arguments[0].scrollLeft", timeline)
+    left = scrolled(driver, timeline)
     bar = driver.find_element("css selector", "a.bar.frame")
     title = driver.find_element("css selector", ".lane .title")
     ActionChains(driver).move_to_element_with_offset(bar, 0, 0).click_and_hold().move_by_offset(
         -80, 0
     ).release().perform()
-    assert driver.execute_script("return arguments[0].scrollLeft", timeline) == left + 80
-    assert driver.execute_script("return location.hash") == ""
-    ActionChains(driver).double_click(title).perform()
-    assert driver.execute_script("return arguments[0].scrollLeft", timeline) == 0
+    until(lambda: scrolled(driver, timeline) == left + 80)
+    assert place(driver) == ""
+    clicked_twice(driver, title)
+    until(lambda: scrolled(driver, timeline) == 0)
 
 
 def test_a_bar_leads_to_its_cause_by_click_and_by_keys(driver: Any, timeline: Any) -> None:
     driver.find_element("css selector", "a.bar.frame").click()
-    assert driver.execute_script("return location.hash") == "#cause"
+    until(lambda: place(driver) == "#cause")
     driver.execute_script("location.hash = ''; document.querySelector('a.bar').focus()")
-    assert "0/0 forward: 900 ms" in driver.find_element("css selector", ".readout").text
+    until(lambda: "0/0 forward: 900 ms" in driver.find_element("css selector", ".readout").text)
     driver.switch_to.active_element.send_keys("\ue014")  # Arrow right.
     assert "break" in driver.switch_to.active_element.get_attribute("class")
-    assert driver.find_element("css selector", ".readout").text == "graph break"
+    until(lambda: driver.find_element("css selector", ".readout").text == "graph break")
     driver.switch_to.active_element.send_keys("\ue007")  # Enter.
-    assert driver.execute_script("return location.hash") == "#cause"
+    until(lambda: place(driver) == "#cause")
     before = width(driver)
     timeline.send_keys("+")
-    assert width(driver) == pytest.approx(2 * before, rel=0.01)
+    until(lambda: width(driver) == pytest.approx(2 * before, rel=0.01))
     timeline.send_keys("\ue014")
     wait_until(driver, "return document.querySelector('.wide').scrollLeft > 0")
     timeline.send_keys("0")
-    assert width(driver) == pytest.approx(before, rel=0.01)
+    until(lambda: width(driver) == pytest.approx(before, rel=0.01))
 
 
 def test_what_is_pointed_at_is_told(driver: Any, timeline: Any) -> None:
     from selenium.webdriver import ActionChains
 
     ActionChains(driver).move_to_element(driver.find_element("css selector", ".phase")).perform()
-    assert driver.find_element("css selector", ".readout").text == "tracing: 300 ms · once"
+    told = "tracing: 300 ms · once"
+    until(lambda: driver.find_element("css selector", ".readout").text == told)
 
 
 def test_short_bars_appear_where_one_zooms_in(driver: Any, tmp_path: Path) -> None:
@@ -167,10 +198,10 @@ def test_the_icicle_zooms_and_links(driver: Any, tmp_path: Path) -> None:
     cells = "document.querySelector('.cells').offsetWidth"
     settled = f"return document.querySelectorAll('.cell')[1].offsetWidth > 0.99 * {cells}"
     wait_until(driver, settled)
-    assert driver.execute_script("return location.hash") == ""
+    assert place(driver) == ""
     assert driver.find_element("css selector", ".readout").text.startswith("forward (from line 8)")
     driver.find_element("css selector", ".readout a").click()
-    assert driver.execute_script("return location.hash") == "#cause"
+    until(lambda: place(driver) == "#cause")
     driver.execute_script("arguments[0].focus()", inner)
     driver.switch_to.active_element.send_keys("\ue015")  # Arrow down.
     driver.switch_to.active_element.send_keys("\ue014")  # Arrow right.
@@ -179,7 +210,7 @@ def test_the_icicle_zooms_and_links(driver: Any, tmp_path: Path) -> None:
     wait_until(driver, settled.replace("> 0.99", "< 0.5"))
     driver.execute_script("location.hash = ''")
     again.click()
-    assert driver.execute_script("return location.hash") == "#cause"
+    until(lambda: place(driver) == "#cause")
     assert complaints(driver) == []
 
 

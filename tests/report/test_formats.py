@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from html.parser import HTMLParser
 
 import pytest
@@ -26,6 +27,7 @@ from samples import CODE, RUNS, full_run, hostile_run
 DEPTHS = {"summary": False, "full": True}
 
 
+@cache
 def document(name: str, *, full: bool = True) -> Document:
     return report_document(Reading(RUNS[name], full=full))
 
@@ -65,12 +67,11 @@ def test_every_format_draws_every_run(name: str, depth: str, form: str) -> None:
             assert part.title in text
 
 
-@pytest.mark.parametrize("section", all_sections(), ids=lambda section: section.id)
-def test_every_section_is_drawn_in_some_run(section: object) -> None:
+def test_every_section_is_drawn_in_some_run() -> None:
     """A section that no sample fills would never be drawn by any of these tests."""
     documents = [document(name, full=full) for name in RUNS for full in DEPTHS.values()]
-    drawn = [part.id for made in documents for part in made.parts]
-    assert section.id in drawn  # type: ignore[attr-defined]
+    drawn = {part.id for made in documents for part in made.parts}
+    assert {section.id for section in all_sections()} <= drawn
 
 
 def test_an_empty_run_has_no_section_about_nothing() -> None:

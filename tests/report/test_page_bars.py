@@ -28,15 +28,33 @@ GOLDEN = Path(__file__).parents[1] / "logs" / "golden"
 LOGS = {"trace": "torch_trace_inductor.log.xz", "xla": "console/xla_openxla.c02_item.log.xz"}
 PAGES = (*RUNS, *LOGS)
 SIZES = {1280: 900, 400: 800}
+WIDE = ("full", "models", "hostile")
+NARROW = ("later", "logged", "swept", "xla")
+"""By default each kind of page is looked at once; `slow` tests look at all of them in every way."""
 UNFOLD = "document.querySelectorAll('details').forEach((d) => { d.open = true; })"
 
 
+class Pages:
+    """The address of each page, of samples and of what real programs logged, drawn when needed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._made: dict[str, str] = {}
+
+    def __getitem__(self, name: str) -> str:
+        if name not in self._made:
+            run = logged(name, self._folder) if name in LOGS else RUNS[name]
+            self._made[name] = written(run, self._folder / f"{name}.html").as_uri()
+        return self._made[name]
+
+
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The address of every page, of samples and of what real programs logged."""
-    folder = tmp_path_factory.mktemp("pages")
-    runs = {**RUNS, **{name: logged(name, folder) for name in LOGS}}
-    return {name: written(run, folder / f"{name}.html").as_uri() for name, run in runs.items()}
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Pages:
+    return Pages(tmp_path_factory.mktemp("pages"))
+
+
+def by_default(*names: str) -> list[Any]:
+    return [pytest.param(x, marks=() if x in names else pytest.mark.slow) for x in PAGES]
 
 
 def logged(name: str, folder: Path) -> Run:
@@ -69,18 +87,15 @@ def opened(
 PRESS = "document.querySelectorAll('button').forEach((b) => b.checkVisibility() && b.click())"
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_a_wide_light_page(driver: Any, pages: dict[str, str], name: str) -> None:
+@pytest.mark.parametrize("name", by_default(*WIDE))
+def test_a_wide_light_page(driver: Any, pages: Pages, name: str) -> None:
     with opened(driver, pages[name]):
         assert grave_findings(driver) == []
         check_silence(driver)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(x, marks=() if n % 3 == 0 else pytest.mark.slow) for n, x in enumerate(PAGES)],
-)
-def test_a_narrow_dark_page(driver: Any, pages: dict[str, str], name: str) -> None:
+@pytest.mark.parametrize("name", by_default(*NARROW))
+def test_a_narrow_dark_page(driver: Any, pages: Pages, name: str) -> None:
     """Boxes of code may scroll on their own; the page may not, folded or unfolded."""
     with opened(driver, pages[name], 400, "dark", unfolded=False):
         for fold in ("", UNFOLD):
@@ -107,7 +122,7 @@ return [...document.body.querySelectorAll('*')]
 @pytest.mark.parametrize(("scheme", "width"), [("light", 400), ("dark", 1280)])
 @pytest.mark.parametrize("name", PAGES)
 def test_the_other_schemes_and_widths(
-    driver: Any, pages: dict[str, str], name: str, scheme: str, width: int
+    driver: Any, pages: Pages, name: str, scheme: str, width: int
 ) -> None:
     with opened(driver, pages[name], width, scheme):
         assert grave_findings(driver) == []
@@ -126,11 +141,14 @@ def check_silence(driver: Any) -> None:
     [pytest.param(False, id="folded", marks=pytest.mark.slow), pytest.param(True, id="unfolded")],
 )
 @pytest.mark.parametrize(
-    "name", ["full", "later", "logged", "empty", pytest.param("trace", marks=pytest.mark.slow)]
+    "name",
+    [
+        "full",
+        "later",
+        *(pytest.param(x, marks=pytest.mark.slow) for x in ("logged", "empty", "trace")),
+    ],
 )
-def test_tab_reaches_everything(
-    driver: Any, pages: dict[str, str], name: str, unfolded: bool
-) -> None:
+def test_tab_reaches_everything(driver: Any, pages: Pages, name: str, unfolded: bool) -> None:
     with opened(driver, pages[name], unfolded=unfolded):
         walk = focus_walk(driver)
     assert walk["trapped"] == "", "Tab does not get past this"
@@ -140,7 +158,7 @@ def test_tab_reaches_everything(
 
 
 @pytest.mark.slow
-def test_tab_reaches_everything_in_a_narrow_window(driver: Any, pages: dict[str, str]) -> None:
+def test_tab_reaches_everything_in_a_narrow_window(driver: Any, pages: Pages) -> None:
     with opened(driver, pages["full"], 400, unfolded=False):
         walk = focus_walk(driver)
     assert walk == {"trapped": "", "missed": [], "unmarked": [], "out_of_sight": []}

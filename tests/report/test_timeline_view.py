@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from builders import ROOT, event, run_of
 from compilescope.model.bodies import CacheAccess, CompilePhases, CompileTime, GraphBreak, Phase
 from compilescope.model.run import Run
@@ -39,6 +41,11 @@ def drawn(run: Run) -> tuple[blocks.Timeline, str]:
     return found[0], " ".join(blocks.plain(note.words) for note in notes)
 
 
+@cache
+def huge() -> tuple[blocks.Timeline, str]:
+    return drawn(run_with(1500, 40))
+
+
 def test_an_empty_run_draws_nothing() -> None:
     assert SECTION.build(Reading(run_of(), full=True)) == []
 
@@ -57,7 +64,7 @@ def test_a_small_run_is_drawn_whole() -> None:
 
 
 def test_a_huge_run_is_bounded_and_says_so() -> None:
-    timeline, notes = drawn(run_with(1500, 40))
+    timeline, notes = huge()
     bars = [bar for lane in timeline.lanes for bar in lane.bars]
     assert len(bars) <= 2100
     assert any(bar.kind == "frame" for bar in bars)
@@ -74,7 +81,7 @@ def test_breaks_are_kept_before_cache_answers() -> None:
 
 
 def test_no_bar_without_the_one_around_it() -> None:
-    timeline, _ = drawn(run_with(1500, 40))
+    timeline, _ = huge()
     for lane in timeline.lanes:
         depth = -1
         for bar in lane.bars:

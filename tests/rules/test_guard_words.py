@@ -507,7 +507,8 @@ KINDS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])  # A busy machine is no fault of a rule.
+# A busy machine is no fault of a rule.
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(TEXTS, TEXTS, TEXTS, KINDS, TEXTS, TEXTS)
 def test_no_text_makes_a_rule_raise(
     subject: str, expected: str, actual: str, kind: str, guard: str, source: str

@@ -35,6 +35,10 @@ GUARD_RULES = discover(guards, "RULE", GuardRule)
 RULES = [*BREAK_RULES, *GUARD_RULES]
 EXAMPLES = [(rule, example) for rule in RULES for example in rule.examples]
 REMEDIED = [(rule, example) for rule, example in EXAMPLES if example.good]
+FIRST_REMEDIED = [
+    pytest.param(*each, marks=pytest.mark.slow if each[0] in [rule for rule, _ in before] else ())
+    for before, each in ((REMEDIED[:at], each) for at, each in enumerate(REMEDIED))
+]
 
 
 def name(value: object) -> str:
@@ -132,7 +136,7 @@ def test_a_rule_fires_on_its_example(rule: BreakRule | GuardRule, example: Examp
             assert remedy.text.endswith(".") and "\n" not in remedy.text
 
 
-@pytest.mark.parametrize(("rule", "example"), REMEDIED, ids=name)
+@pytest.mark.parametrize(("rule", "example"), FIRST_REMEDIED, ids=name)
 def test_what_a_rule_says_helps_and_changes_nothing_else(
     rule: BreakRule | GuardRule, example: Example, tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""A driver to be killed: `python killed_driver.py STORE FILE JOBS SECONDS`, run again to resume."""
+"""A driver to be killed: `python killed_driver.py STORE FILE JOBS GATE`, run again to resume."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from compilescope.scale.store import Store, plan_of
 from scale.quick_tasks import make
 
 
-def main(url: str, file: str, count: int, seconds: float) -> None:
+def main(url: str, file: str, count: int, gate: str) -> None:
     names = [f"job-{number}" for number in range(count)]
-    jobs = [make(name, "note", name=name, file=file, seconds=seconds) for name in names]
+    jobs = [make(name, "note", name=name, file=file, gate=gate) for name in names]
     with LocalEngine(2) as engine, Store(url) as store:
         store.begin(plan_of(jobs, {}), resume=True)
         for result in run_jobs(jobs, engine, store, lambda progress: None):
@@ -25,4 +25,4 @@ def main(url: str, file: str, count: int, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4])

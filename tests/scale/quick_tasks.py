@@ -26,8 +26,10 @@ def echo(payload: dict[str, Any], desk: Desk) -> Verdict:
 
 
 def note(payload: dict[str, Any], desk: Desk) -> Verdict:
-    """Append the name to a file: how often was it run?"""
-    time.sleep(payload.get("seconds", 0))
+    """Append the name to a file, once the gate lets it: how often was it run?"""
+    gate = payload.get("gate")
+    while gate is not None and payload["name"] not in Path(gate).read_text().split():
+        time.sleep(0.02)
     with Path(payload["file"]).open("a") as file:
         file.write(payload["name"] + "\n")
     return Verdict(state="ok")
@@ -74,6 +76,14 @@ def die_once(payload: dict[str, Any], desk: Desk) -> Verdict:
     )
     desk.run([sys.executable, "-c", code], os.environ)
     raise AssertionError("unreachable")
+
+
+def after(payload: dict[str, Any], desk: Desk) -> Verdict:
+    """Ends once there is something in a file."""
+    file = Path(payload["file"])
+    while not file.exists() or not file.read_text():
+        time.sleep(0.02)
+    return Verdict(state="ok")
 
 
 def sleep(payload: dict[str, Any], desk: Desk) -> Verdict:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from compilescope.errors import ToolError
@@ -77,7 +77,7 @@ class FailingPlace(StorePlace):
             raise DriverDied
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data(), count=st.integers(0, 12), width=st.integers(1, 4))
 def test_every_job_has_one_result(data: st.DataObject, count: int, width: int) -> None:
     def draw(below: int) -> int:

@@ -15,6 +15,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from compilescope.errors import ToolError
 from compilescope.scale.job import Finished, Job, JobResult
 from compilescope.scale.store import Holder, Lease, Store, StorePlace, StorePlan, key_of, plan_of
+from waiting import until
 
 _JOBS = [Job(name=name, task="m:f") for name in ("a", "b", "A", "a b/ü", "a b\\ü", "..", "")]
 
@@ -241,11 +242,14 @@ def test_a_driver_that_lost_its_lease_writes_no_more(url: str) -> None:
     with Store(url, place=place, lease=Lease(place, beat_s=0.02)) as store:
         store.begin(_plan())
         _hold(url)
+
+        def written() -> bool:
+            store.put(Finished(_result("a")))
+            _hold(url)
+            return False
+
         with pytest.raises(ToolError, match="took over the store"):
-            for _ in range(500):
-                store.put(Finished(_result("a")))
-                time.sleep(0.02)
-                _hold(url)
+            until(written)
     assert StorePlace(url).read("lease.json") is not None
 
 
@@ -254,11 +258,7 @@ def test_a_lease_is_renewed_and_given_back(url: str) -> None:
     lease = Lease(place, beat_s=0.02)
     lease.take()
     first = place.read("lease.json")
-    for _ in range(500):
-        if place.read("lease.json") != first:
-            break
-        time.sleep(0.02)
-    assert place.read("lease.json") != first
+    until(lambda: place.read("lease.json") != first)
     lease.check()
     lease.release()
     assert place.read("lease.json") is None

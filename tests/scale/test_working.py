@@ -8,10 +8,14 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from compilescope.processes.outcome import ProcessEnd
+from compilescope.scale import work as working
 from compilescope.scale.job import Finished, Job, JobLimits
 from compilescope.scale.work import work
 from gone import is_gone
@@ -27,11 +31,16 @@ def test_a_result_has_what_the_task_returned() -> None:
     assert (result.state, result.value, result.machine) == ("ok", {"x": [1, None]}, "here")
 
 
-def test_time_in_programs_is_counted_apart() -> None:
-    result = _work(make("a", "program", code="import time; time.sleep(0.2)")).result
-    assert result.state == "ok"
-    assert result.seconds >= 0.2
-    assert 0 < result.overhead_seconds < result.seconds
+def test_time_in_programs_is_counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    times, run_program = iter([100.0, 107.0]), working.run_process
+
+    def five_seconds(*words: Any, **limits: Any) -> ProcessEnd:
+        return replace(run_program(*words, **limits), seconds=5.0)
+
+    monkeypatch.setattr(working, "clock", lambda: next(times))
+    monkeypatch.setattr(working, "run_process", five_seconds)
+    result = _work(make("a", "program", command=["true"])).result
+    assert (result.state, result.seconds, result.overhead_seconds) == ("ok", 5.0, 2.0)
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import pickle
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from browsing import emptied, page_driver
 from compilescope.site.build import BuiltSite, build_site
 from compilescope.site.content import SiteSources
+from waiting import until
 
 EVIL = '<script>window.hurt=1</script><img src=x onerror="window.hurt=2">'
 
@@ -48,7 +53,22 @@ def hostile_table() -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> BuiltSite:
-    return build_site(tmp_path_factory.mktemp("site") / "site")
+    """Built by the first process that needs it: all that run tests side by side share it."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    done = shared / "built-site.pickle"
+    try:
+        (shared / "built-site").mkdir()
+    except FileExistsError:
+        until(done.exists)
+    else:
+        made = build_site(shared / "built-site" / "site")
+        (shared / "built-site.part").write_bytes(pickle.dumps(made))
+        (shared / "built-site.part").rename(done)
+    found = pickle.loads(done.read_bytes())
+    assert isinstance(found, BuiltSite)
+    return found
 
 
 @pytest.fixture(scope="session")
@@ -68,3 +88,14 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "examples" / "outputs" / "gb0002.txt").write_text(f"{EVIL}\x1b[31m")
     sources = SiteSources(folder / "table.json", folder / "notes", folder / "examples")
     return build_site(folder / "site", sources).folder
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    yield from page_driver()
+
+
+@pytest.fixture
+def driver(browser: Any) -> Any:
+    """The one browser, without what the tests before left in it."""
+    return emptied(browser)

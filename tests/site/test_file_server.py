@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from compilescope.site.preview import FileServer
+from waiting import until
 
 _PATIENCE_S = 60.0
 
@@ -182,7 +183,8 @@ def test_whoever_says_nothing_is_dropped(tmp_path: Path) -> None:
                 with contextlib.suppress(ConnectionError):
                     while client.recv(1024):
                         pass  # Up to the patience of the socket.
-        assert b"the page" in _answer(server, _get(b"/"))
+        # Again, where the machine is so busy that we were too late ourselves.
+        until(lambda: b"the page" in _answer(server, _get(b"/")))
 
 
 def test_many_open_connections_lock_nobody_out(tmp_path: Path) -> None:

@@ -8,10 +8,8 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,6 +18,7 @@ from compilescope.errors import ToolError
 from compilescope.site.build import BuiltSite
 from compilescope.site.content import SiteSources
 from compilescope.site.preview import preview
+from waiting import until
 
 
 def write_table(path: Path, *titles: str) -> Path:
@@ -29,17 +28,8 @@ def write_table(path: Path, *titles: str) -> Path:
 
 
 def get(address: str) -> str:
-    with urllib.request.urlopen(address, timeout=60) as answer:
+    with urllib.request.urlopen(address, timeout=120) as answer:
         return answer.read().decode()
-
-
-def wait_for(done: Callable[[], bool]) -> None:
-    """Up to a minute: the machine may be busy."""
-    for _ in range(600):
-        if done():
-            return
-        time.sleep(0.1)
-    raise AssertionError("it never came")
 
 
 def test_it_serves_and_builds_anew(tmp_path: Path) -> None:
@@ -55,12 +45,12 @@ def test_it_serves_and_builds_anew(tmp_path: Path) -> None:
             with pytest.raises(urllib.error.HTTPError):
                 get(address + missing)
         (notes / "gb0001.md").write_text("A word from *people*.")
-        wait_for(lambda: "<em>people</em>" in get(f"{address}gb/gb0001.html"))
+        until(lambda: "<em>people</em>" in get(f"{address}gb/gb0001.html"))
         table.write_text('{"GB0001": [')
-        wait_for(lambda: any(isinstance(each, ToolError) for each in heard))
+        until(lambda: any(isinstance(each, ToolError) for each in heard))
         assert "<em>people</em>" in get(f"{address}gb/gb0001.html")
         write_table(table, "First type", "Second type")
-        wait_for(lambda: "Second type" in get(f"{address}index.html"))
+        until(lambda: "Second type" in get(f"{address}index.html"))
     with pytest.raises(OSError):
         get(address)
 
@@ -92,10 +82,10 @@ def test_ctrl_c_ends_it_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     assert process.stdout is not None
     line = process.stdout.readline()
     address = re.search(r"http://127\.0\.0\.1:\d+/", line)
-    assert address, line + (process.communicate(timeout=60)[1] or "")
+    assert address, line + (process.communicate(timeout=120)[1] or "")
     assert "A type" in get(address[0] + "gb/gb0001.html")
     process.send_signal(number)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     assert "Traceback" not in err
     assert list((tmp_path / "tmp").iterdir()) == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -12,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from browsing import CONTRAST, page_driver
+import browsing
+from browsing import CONTRAST
 from compilescope.registry.cases import load_break_counts
 from compilescope.registry.table import load_registry
 from compilescope.site.build import BuiltSite
@@ -67,11 +67,6 @@ graph break in loop
 """
 
 
-@pytest.fixture(scope="module")
-def driver() -> Iterator[Any]:
-    yield from page_driver()
-
-
 def look(driver: Any, address: str, scheme: str = "light", width: int = 1280) -> None:
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
@@ -87,9 +82,7 @@ def complaints(driver: Any) -> list[str]:
 
 
 def wait_until(driver: Any, script: str) -> None:
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    WebDriverWait(driver, 30).until(lambda d: d.execute_script(f"return {script}"))
+    browsing.wait_until(driver, f"return {script}")
 
 
 def shown_ids(driver: Any) -> list[str]:
@@ -219,20 +212,22 @@ def test_the_small_search_leads_home(driver: Any, built: BuiltSite) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scheme", "width"),
+    ("scheme", "width", "names"),
     [
-        ("light", 1280),
-        ("dark", 390),
-        # Each page is seen in each scheme and at each width already.
-        pytest.param("light", 390, marks=pytest.mark.slow),
-        pytest.param("dark", 1280, marks=pytest.mark.slow),
+        # By default every page once.
+        pytest.param("light", 1280, PAGES[::2], id="some in the light"),
+        pytest.param("dark", 390, PAGES[1::2], id="others in the dark"),
+        *(
+            pytest.param(*each, PAGES, id=f"all-{each[0]}-{each[1]}", marks=pytest.mark.slow)
+            for each in (("light", 1280), ("dark", 390), ("light", 390), ("dark", 1280))
+        ),
     ],
 )
 def test_pages_fit_are_readable_and_silent(
-    driver: Any, built: BuiltSite, scheme: str, width: int
+    driver: Any, built: BuiltSite, scheme: str, width: int, names: tuple[str, ...]
 ) -> None:
     grounds = set()
-    for name in PAGES:
+    for name in names:
         look(driver, (built.folder / name).as_uri(), scheme, width)
         wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert driver.execute_script(wide) == 0, name

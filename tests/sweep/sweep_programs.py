@@ -14,7 +14,6 @@ QUICK = {
     "wrong.py": "raise ValueError('no data')\n",
     "three.py": "import sys\nprint('gave up', file=sys.stderr)\nsys.exit(3)\n",
     "crash.py": "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n",
-    "hang.py": "import time\ntime.sleep(600)\n",
     "greedy.py": "import time\nkept = b'x' * 700_000_000\ntime.sleep(600)\n",
 }
 STATES = {
@@ -22,9 +21,9 @@ STATES = {
     "wrong": "failed",
     "three": "failed",
     "crash": "crashed",
-    "hang": "timeout",
     "greedy": "memory",
 }
+HANG = "import time\ntime.sleep(600)\n"
 _COMPILED = "import torch\n\n\n@torch.compile(backend='eager', dynamic=False)\ndef f(x):\n"
 TORCH = {
     "broken.py": f"{_COMPILED}    if x.sum() > 0:\n        x = x + 1\n    return x.cos()\n\n\n"

@@ -21,6 +21,8 @@ pytestmark = pytest.mark.torch
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.bool)
 WHOLE += (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
+BY_DEFAULT = (torch.int32, torch.int64, torch.bool, torch.uint64)
+"""A pass is compiled for each dtype: one that is like all others, and those that are not."""
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +83,11 @@ def spoil(one: torch.Tensor, other: torch.Tensor) -> None:
 
 
 @pytest.mark.usefixtures("cc")
-@pytest.mark.parametrize("dtype", WHOLE, ids=str)
+@pytest.mark.parametrize(
+    "dtype",
+    [pytest.param(d, marks=() if d in BY_DEFAULT else pytest.mark.slow) for d in WHOLE],
+    ids=str,
+)
 def test_whole_numbers(dtype: torch.dtype) -> None:
     torch.manual_seed(0)
     one = torch.randint(0, 2 if dtype is torch.bool else 100, (37, 110))

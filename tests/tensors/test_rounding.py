@@ -92,7 +92,7 @@ RIGHT = {
     "gelu": (F.gelu, lambda x: 0.5 * x * torch.erfc(-x / math.sqrt(2)), (X,)),
     "exp": (torch.exp, lambda x: torch.exp2(x * 1.4426950408889634), (X,)),
     "relu": (lambda x, w: torch.relu(x @ w), lambda x, w: torch.relu(halves(x, w)), (X, W)),
-    "chain": (chain, wide(chain), (X, W)),
+    "chain": (chain, wide(chain), (X[:32], W)),
     "convolution": (convolution, unfolded, (numbers(2, 8, 12, 12), numbers(6, 8, 3, 3, seed=4))),
     "cancellation": (
         lambda x: (x + 100) - 100 - x,
@@ -186,7 +186,7 @@ def test_small_rows_are_not_hidden_by_large_ones() -> None:
 
 
 def test_the_nearer_one_passes_however_far_the_reference_is() -> None:
-    args = [value.to(torch.bfloat16) for value in (X, W)]
+    args = [value.to(torch.bfloat16) for value in (X[:32], W)]
     exact = chain(args[0].double(), args[1].double(), 16)
     reference, test = chain(*args, 16), wide(lambda x, w: chain(x, w, 16))(*args)
     found = compare_tensors(reference, test, exact=exact)

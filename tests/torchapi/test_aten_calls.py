@@ -211,7 +211,10 @@ SUBJECTS = {
 }
 
 
-SLOW = ("attention", "autocast around", "views of what requires a gradient")
+SLOW = (
+    "attention", "autocast around", "views of what requires a gradient", "convolutions, training",
+    "convolutions, inference",
+)  # fmt: skip
 CASES = [
     pytest.param(name, dynamic, marks=[pytest.mark.slow] if dynamic and name in SLOW else [])
     for name in SUBJECTS

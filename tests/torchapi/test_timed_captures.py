@@ -1,12 +1,12 @@
-"""Timed captures of real programs. Sleeps are long, so that what is asserted is sure."""
+"""Timed captures of real programs, by a clock that stands still unless they let time pass."""
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 import textwrap
 import threading
-import time
 import traceback
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from compilescope.model.bodies import GraphTime, RegionTime  # noqa: E402
 from compilescope.model.home import list_runs  # noqa: E402
 from compilescope.model.run import Run, read_run  # noqa: E402
 from compilescope.torchapi import install  # noqa: E402
+from compilescope.torchapi.times.region_times import Timing  # noqa: E402
 from recorder.faults import finding_faults  # noqa: E402
 from recorder.harness import (  # noqa: E402
     assert_transparent,
@@ -33,11 +34,42 @@ from recorder.harness import (  # noqa: E402
 )
 
 CALLS = 4
-NAP = 0.03
+STEADY = CALLS - 1
+"""The first one compiles."""
+GRAPH_MS, NAP_MS = 10, 30
+
+
+class Clock:
+    """In nanoseconds, as the one that it stands for."""
+
+    now = 0
+
+    def __call__(self) -> int:
+        return self.now
+
+
+CLOCK = Clock()
+
+
+@torch.compiler.disable
+def nap(ms: int) -> None:
+    """Time that passes where Dynamo has to break."""
+    CLOCK.now += ms * 10**6
+
+
+def backend(graph: Any, inputs: Any) -> Any:
+    """Each graph takes the same time."""
+
+    def run(*args: Any) -> Any:
+        CLOCK.now += GRAPH_MS * 10**6
+        return graph(*args)
+
+    return run
 
 
 @pytest.fixture(autouse=True)
-def fresh_dynamo() -> Any:
+def fresh_dynamo(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(install, "Timing", functools.partial(Timing, now=CLOCK))
     torch._dynamo.reset()
     yield
     torch._dynamo.reset()
@@ -58,30 +90,28 @@ def timed(function: Any, *args: Any, calls: int = CALLS) -> Run:
     return seen.run
 
 
-def busy(x: torch.Tensor) -> torch.Tensor:
-    for _ in range(30):
-        x = torch.tanh(x @ x)
-    return x
+def whole(x: torch.Tensor) -> torch.Tensor:
+    return torch.tanh(x @ x)
 
 
 def one_nap(x: torch.Tensor) -> torch.Tensor:
     y = x + 1
-    time.sleep(NAP)  # a nap
+    nap(NAP_MS)  # a nap
     return y * 2
 
 
 def two_naps(x: torch.Tensor) -> torch.Tensor:
     y = x + 1
-    time.sleep(NAP)  # short
+    nap(NAP_MS)  # short
     y = y * 2
-    time.sleep(3 * NAP)  # long
+    nap(3 * NAP_MS)  # long
     return y - 1
 
 
 def nap_in_a_loop(x: torch.Tensor) -> torch.Tensor:
     for _ in range(2):
         x = x + 1
-        time.sleep(NAP)  # in a loop
+        nap(NAP_MS)  # in a loop
     return x
 
 
@@ -91,54 +121,46 @@ class Model(torch.nn.Module):
 
 
 def test_one_clean_graph_is_covered() -> None:
-    run = timed(torch.compile(busy, backend="eager"), torch.randn(256, 256))
-    covered = coverage(run)
-    assert covered is not None and covered > 80
+    run = timed(torch.compile(whole, backend=backend), torch.ones(3, 3))
+    assert coverage(run) == 100
     [cost] = region_costs(run)
-    assert (cost.function, cost.calls, cost.warmup_calls) == ("busy", CALLS - 1, 1)
-    # On a slow machine the totals are written more than once.
-    graphs = list(run.of(GraphTime))
-    assert sum(body.calls for _, body in graphs) == CALLS - 1
-    event, body = graphs[0]
+    assert (cost.function, cost.calls, cost.warmup_calls) == ("whole", STEADY, 1)
+    assert cost.total_ms == cost.inside_ms == STEADY * GRAPH_MS
+    [(event, body)] = run.of(GraphTime)
+    assert (body.calls, body.inside_ns) == (STEADY, STEADY * GRAPH_MS * 10**6)
     assert event.compile_id == body.graph == "0/0"
-    assert body.frame is not None and body.frame.function == "busy"
+    assert body.frame is not None and body.frame.function == "whole"
 
 
 def test_a_nap_between_graphs_is_lost_time() -> None:
-    run = timed(torch.compile(one_nap, backend="eager"), torch.ones(3))
-    covered = coverage(run)
-    assert covered is not None and covered < 50
-    [(line, ms)] = lost_by_line(run).items()
-    assert line.endswith("# a nap")
-    assert ms >= (CALLS - 1) * NAP * 1000 * 0.9
+    run = timed(torch.compile(one_nap, backend=backend), torch.ones(3))
+    # Two graphs and a nap.
+    assert coverage(run) == 100 * 2 * GRAPH_MS / (2 * GRAPH_MS + NAP_MS)
+    assert lost_by_line(run) == {"nap(NAP_MS)  # a nap": STEADY * NAP_MS}
 
 
 def test_each_nap_is_charged_to_its_own_line() -> None:
-    lost = lost_by_line(timed(torch.compile(two_naps, backend="eager"), torch.ones(3)))
-    short = next(ms for line, ms in lost.items() if line.endswith("# short"))
-    long = next(ms for line, ms in lost.items() if line.endswith("# long"))
-    assert short >= (CALLS - 1) * NAP * 1000 * 0.9
-    assert long >= (CALLS - 1) * 3 * NAP * 1000 * 0.9
-    assert long > short
+    assert lost_by_line(timed(torch.compile(two_naps, backend=backend), torch.ones(3))) == {
+        "nap(NAP_MS)  # short": STEADY * NAP_MS,
+        "nap(3 * NAP_MS)  # long": STEADY * 3 * NAP_MS,
+    }
 
 
 def test_a_break_in_a_callee_of_a_module() -> None:
-    run = timed(torch.compile(Model(), backend="eager"), torch.ones(3))
+    run = timed(torch.compile(Model(), backend=backend), torch.ones(3))
     [cost] = region_costs(run)
-    assert cost.function == "forward" and cost.calls == CALLS - 1
-    [(line, ms)] = lost_by_line(run).items()
-    assert line.endswith("# a nap") and ms >= (CALLS - 1) * NAP * 1000 * 0.9
+    assert cost.function == "forward" and cost.calls == STEADY
+    assert lost_by_line(run) == {"nap(NAP_MS)  # a nap": STEADY * NAP_MS}
 
 
 def test_a_frame_that_went_eager_is_charged_to_its_break() -> None:
-    run = timed(torch.compile(nap_in_a_loop, backend="eager"), torch.ones(3))
+    run = timed(torch.compile(nap_in_a_loop, backend=backend), torch.ones(3))
     assert coverage(run) == 0
-    [(line, ms)] = lost_by_line(run).items()
-    assert line.endswith("# in a loop") and ms >= (CALLS - 1) * 2 * NAP * 1000 * 0.9
+    assert lost_by_line(run) == {"nap(NAP_MS)  # in a loop": STEADY * 2 * NAP_MS}
 
 
 def test_what_compiles_is_warm_up() -> None:
-    compiled = torch.compile(lambda x: x + 1, backend="eager", dynamic=False)
+    compiled = torch.compile(lambda x: x + 1, backend=backend, dynamic=False)
     with compilescope.capture(time=True) as seen:
         for size in (2, 2, 3, 3, 3, 2):
             compiled(torch.ones(size))
@@ -147,16 +169,16 @@ def test_what_compiles_is_warm_up() -> None:
 
 
 def test_only_the_outermost_entry_is_a_region() -> None:
-    inner = torch._dynamo.disable(torch.compile(one_nap, backend="eager"))
+    inner = torch._dynamo.disable(torch.compile(one_nap, backend=backend))
 
     def outer(x: torch.Tensor) -> torch.Tensor:
         y = x * 3
         torch._dynamo.graph_break()
         return inner(y)
 
-    run = timed(torch.compile(outer, backend="eager"), torch.ones(3))
+    run = timed(torch.compile(outer, backend=backend), torch.ones(3))
     assert [cost.function for cost in region_costs(run)] == ["outer"]
-    assert sum(lost_by_line(run).values()) >= (CALLS - 1) * NAP * 1000 * 0.9
+    assert sum(lost_by_line(run).values()) == STEADY * NAP_MS
 
 
 def test_threads_are_timed_apart() -> None:
@@ -175,22 +197,23 @@ def test_threads_are_timed_apart() -> None:
 
 
 def test_a_compiled_function_within_an_eager_loop() -> None:
-    step = torch.compile(lambda x: x + 1, backend="eager")
+    step = torch.compile(lambda x: x + 1, backend=backend)
 
     def loop(x: torch.Tensor) -> torch.Tensor:
         for _ in range(5):
             x = step(x)
-            time.sleep(NAP / 3)
+            nap(NAP_MS)
         return x
 
-    run = timed(torch.compile(loop, backend="eager"), torch.ones(3))
+    run = timed(torch.compile(loop, backend=backend), torch.ones(3))
     [cost] = region_costs(run)
-    assert (cost.function, cost.calls, cost.warmup_calls) == ("loop", CALLS - 1, 1)
-    assert cost.coverage is not None and 0 < cost.coverage < 50
+    assert (cost.function, cost.calls, cost.warmup_calls) == ("loop", STEADY, 1)
+    assert cost.coverage == 100 * GRAPH_MS / (GRAPH_MS + NAP_MS)
 
 
 def failing_backend(graph: Any, inputs: Any) -> Any:
     def run(*args: Any) -> Any:
+        CLOCK.now += GRAPH_MS * 10**6
         raise ValueError("from the graph")
 
     return run
@@ -221,8 +244,8 @@ def test_fullgraph_allows_the_clock(monkeypatch: Any) -> None:
     if not hasattr(torch._dynamo.config, name):
         pytest.skip("this torch has no such check")
     with torch._dynamo.config.patch({name: True}):
-        run = timed(torch.compile(lambda x: x + 1, backend="eager", fullgraph=True), torch.ones(3))
-    assert region_costs(run)[0].calls == CALLS - 1
+        run = timed(torch.compile(lambda x: x + 1, backend=backend, fullgraph=True), torch.ones(3))
+    assert region_costs(run)[0].calls == STEADY
 
 
 def test_nothing_is_left_behind() -> None:
@@ -307,6 +330,7 @@ def test_a_timed_program(tmp_path: Path) -> None:
     assert seen["tool_faults"] == 0
     [cost] = region_costs(run)
     assert (cost.calls, cost.warmup_calls, cost.function) == (3, 1, "f")
+    # By the real clock: however busy the machine is, nobody sleeps less than that.
     assert sum(lost_by_line(run).values()) >= 3 * 20 * 0.9
     assert not seen["cut_short"]
 

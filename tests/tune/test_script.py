@@ -8,7 +8,7 @@ import pytest
 
 from compilescope.cli.commands.tune.output import TuneRequest, _told, deliver
 from compilescope.model.outcomes import TuneAttempt, TuneOutcome
-from compilescope.processes.deadline import Deadline
+from compilescope.processes.deadline import Deadline, clock
 from compilescope.recorder.target import Target
 from compilescope.repair.delivery.emitter import plan_script
 from compilescope.tune.options import TuneOptions
@@ -67,7 +67,8 @@ def test_one_that_fails_by_itself_is_taken_back(tmp_path: Path) -> None:
 
 
 def test_without_time_it_is_written_and_said_to_be_unverified(tmp_path: Path) -> None:
-    asked, result = _request(tmp_path / "train.py", Deadline(1e-9))
+    over = Deadline(60, begun=clock() - 120)
+    asked, result = _request(tmp_path / "train.py", over)
     handed = deliver(asked, result)
     assert handed.script is not None and handed.proof is not None
     assert "time budget ended" in " ".join(_told(handed))

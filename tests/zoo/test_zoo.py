@@ -7,6 +7,7 @@ import io
 import logging
 import runpy
 import warnings
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,12 +21,17 @@ pytestmark = pytest.mark.torch
 _CAUSES = {"recompile-limit": "recompile limit", "dispatch-mode": "dispatch mode"}
 
 
-@pytest.fixture(scope="module", params=all_programs(), ids=lambda path: path.stem)
+@pytest.fixture(params=all_programs(), ids=lambda path: path.stem)
 def seen(request: pytest.FixtureRequest) -> tuple[Truth, Digest]:
     """The program's truth, and what capture saw of it."""
+    return _seen(request.param)
+
+
+@cache
+def _seen(path: Path) -> tuple[Truth, Digest]:
+    """Once, in whatever order the tests run."""
     import torch
 
-    path: Path = request.param
     torch._dynamo.reset()
     level = logging.getLogger("torch").level
     logging.getLogger("torch").setLevel(logging.ERROR)

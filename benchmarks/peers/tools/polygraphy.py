@@ -30,7 +30,7 @@ results.save("outputs.json")
 def localise(program: Program, folder: Path) -> Answer:
     copied(program, folder)
     ran = asked(python("-c", _EXPORT.format(name=program.name)), folder)
-    command = [Path(sys.executable).with_name("polygraphy"), "run", "model.onnx", "--onnxrt"]
+    command = [str(Path(sys.executable).with_name("polygraphy")), "run", "model.onnx", "--onnxrt"]
     saved = ["--load-inputs", "inputs.json", "--load-outputs", "outputs.json"]
     answer = asked([*command, *saved], folder)
     answer.cpu_s += ran.cpu_s

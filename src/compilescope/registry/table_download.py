@@ -83,11 +83,12 @@ def source_of(text: str) -> TableSource:
 def fetch(source: TableSource, *, ca_file: Path | None = None, limit_s: float = 120.0) -> bytes:
     """What the address answers, whole, within the limits of size and time."""
     found: list[bytes | BaseException] = []
+    silence_s = min(_SILENCE_S, limit_s)
     opener = _opener(ca_file)
 
     def work() -> None:
         try:
-            found.append(_read(opener, source, min(_SILENCE_S, limit_s)))
+            found.append(_read(opener, source, silence_s))
         except BaseException as error:
             found.append(error)
 
@@ -100,7 +101,7 @@ def fetch(source: TableSource, *, ca_file: Path | None = None, limit_s: float = 
     answer = found[0]
     if isinstance(answer, bytes):
         return answer
-    raise _told(answer, source) from None
+    raise _told(answer, source, silence_s) from None
 
 
 def checked_table(data: bytes, source: TableSource, before: int) -> Registry:
@@ -181,7 +182,7 @@ def _read(opener: OpenerDirector, source: TableSource, silence_s: float) -> byte
     return b"".join(chunks)
 
 
-def _told(error: BaseException, source: TableSource) -> BaseException:
+def _told(error: BaseException, source: TableSource, silence_s: float) -> BaseException:
     """One sentence for what can go wrong on the way; our own mistakes as they are."""
     if isinstance(error, ToolError):
         return error
@@ -198,7 +199,7 @@ def _told(error: BaseException, source: TableSource) -> BaseException:
             "SSL_CERT_FILE.",
         )
     if isinstance(reason, TimeoutError | socket.timeout):
-        return ToolError(f"{source.host} did not answer within {_SILENCE_S:g} s.", _OTHER_WAY)
+        return ToolError(f"{source.host} did not answer within {silence_s:g} s.", _OTHER_WAY)
     if isinstance(reason, http.client.IncompleteRead):
         return ToolError(f"The download from {source.host} ended early.", "Try again.")
     if isinstance(reason, OSError | http.client.HTTPException | str | UnicodeError):

@@ -97,7 +97,9 @@ def test_results_that_are_inputs_or_views_or_come_twice():
         _agree(function, x, runs="interpreted")
 
 
-@pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (1, 1)])
+@pytest.mark.parametrize(
+    "shape", [(), (2, 0, 3), *(pytest.param(s, marks=pytest.mark.slow) for s in ((0,), (1, 1)))]
+)
 def test_odd_shapes(shape):
     _agree(lambda x: (x + 1, torch.exp(x) * 2), torch.randn(shape), runs="interpreted")
 

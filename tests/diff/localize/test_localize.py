@@ -139,7 +139,14 @@ RIGHT: dict[str, tuple[Callable[[], Any], torch.Tensor, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("case", RIGHT)
+SHOWN_BY_OTHERS = ("random", "breaks")
+"""In training, and in `test_breaks_and_which_graph`."""
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(c, marks=pytest.mark.slow if c in SHOWN_BY_OTHERS else ()) for c in RIGHT],
+)
 def test_a_right_backend_is_not_accused(case: str) -> None:
     make, value, more = RIGHT[case]
     found = localize(make(), (value,), test_backend="aot_eager", **more)
@@ -286,7 +293,7 @@ def test_what_goes_wrong_only_together(train: bool) -> None:
     assert found.compiles <= most(found)
 
 
-@pytest.mark.parametrize("which", [0, pytest.param(3, marks=pytest.mark.slow), -1])
+@pytest.mark.parametrize("which", [*(pytest.param(n, marks=pytest.mark.slow) for n in (0, 3)), -1])
 def test_a_backend_that_counts(which: int) -> None:
     """It spoils the first, the fourth or the last gelu of any graph: in a part that is another."""
 

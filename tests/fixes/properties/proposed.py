@@ -19,12 +19,12 @@ import torch
 from compilescope.fixes.catalogue import all_fixes
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
-from compilescope.fixes.subject import Program, subjects_of
+from compilescope.fixes.subject import Program
 from compilescope.fixes.values.graph_values import ValueFacts
 from compilescope.repair.trials.child.surveyor import Surveyor
 from compilescope.source.refusals import Refused
 from fixes.properties.inputs import DrawnTensor, TensorKind
-from fixes.repertoire import program_of
+from fixes.repertoire import in_order, program_of
 
 _TAIL = """
 
@@ -117,7 +117,7 @@ def _proposed(
 ) -> Versions | None:
     torch.save([each.made() for each in given], folder / "inputs.pt")
     program = program_of(folder, case.text)
-    found = [each for each in subjects_of(program) if case.of.rules & each.keys]
+    found = [each for each in in_order(program) if case.of.rules & each.keys]
     if not found:
         return None
     if surveyed:

@@ -6,8 +6,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -98,30 +99,46 @@ def test_a_failure_in_the_middle_takes_the_first_ones_back(
     assert _names(tmp_path) == ["a.py", "b.py", "c.py"]
 
 
-def test_an_interrupt_leaves_all_or_none(tmp_path: Path) -> None:
-    """Real processes, interrupted at real moments."""
-    code = (
-        "import sys\nfrom compilescope.repair.delivery.stored_fix import write_files\n"
-        "names = sys.argv[1:]\nprint('ready', flush=True)\n"
-        "for old, new in [('1', '2'), ('2', '1')] * 1000000:\n"
-        "    write_files(dict.fromkeys(names, new), dict.fromkeys(names, old))\n"
-    )
-    names = [str(tmp_path / f"{n}.py") for n in range(8)]
-    for pause in (0.0, 0.013, 0.031):
+def test_an_interrupt_at_any_line_leaves_all_or_none(tmp_path: Path) -> None:
+    names = "abc"
+    for name in names:
+        (tmp_path / f"{name}.py").write_text("1")
+    lines = _interrupted_at(0, tmp_path, names)
+    assert lines > 50
+    seen = set()
+    for at in range(1, lines):
         for name in names:
-            Path(name).write_text("1")
-        process = subprocess.Popen(
-            [sys.executable, "-c", code, *names],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-        assert process.stdout is not None and process.stdout.readline() == b"ready\n"
-        time.sleep(pause)
-        process.send_signal(signal.SIGINT)
-        process.communicate()
-        assert process.returncode != 0
-        assert len({Path(name).read_text() for name in names}) == 1
-        assert len(_names(tmp_path)) == len(names)
+            (tmp_path / f"{name}.py").write_text("1")
+        with pytest.raises(KeyboardInterrupt):
+            _interrupted_at(at, tmp_path, names)
+        (text,) = {(tmp_path / f"{name}.py").read_text() for name in names}
+        seen.add(text)
+        assert _names(tmp_path) == ["a.py", "b.py", "c.py"]
+    assert seen == {"1", "2"}
+
+
+def _interrupted_at(at: int, folder: Path, names: str) -> int:
+    """Write, with a Ctrl-C at that line of the writer; the lines that were passed."""
+    passed = 0
+
+    def trace(frame: FrameType, event: str, argument: object) -> Any:
+        nonlocal passed
+        if frame.f_code.co_filename != stored_fix.__file__:
+            return None
+        if event == "line":
+            passed += 1
+            if passed == at:
+                sys.settrace(None)
+                signal.raise_signal(signal.SIGINT)
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        _write(folder, **{name: ("1", "2") for name in names})
+    finally:
+        sys.settrace(before)
+    return passed
 
 
 def _git(folder: Path, *words: str) -> None:

@@ -118,7 +118,7 @@ def test_fixes_that_mostly_fail_come_last() -> None:
 
 def test_a_budget_that_is_too_short_for_one_run(target: Target, warm: WarmParent) -> None:
     with pytest.raises(ToolError, match="The time budget ran out before the program had run once"):
-        search(target, SearchOptions(timed=False, budget_s=0.001), warm)
+        search(target, SearchOptions(timed=False, budget_s=1e-9), warm)
 
 
 @pytest.mark.slow

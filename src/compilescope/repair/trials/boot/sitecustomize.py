@@ -12,7 +12,7 @@ from importlib.machinery import PathFinder
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def _begin():
+def _begin() -> None:
     try:
         from compilescope.repair.trials.child import startup
     except ImportError:
@@ -20,7 +20,7 @@ def _begin():
     startup.begin()
 
 
-def _chain():
+def _chain() -> None:
     spec = PathFinder.find_spec("sitecustomize", sys.path)
     if spec is not None and spec.loader is not None:
         # The module under this name stays ours: replacing it makes `site` complain.
