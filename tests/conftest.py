@@ -14,9 +14,15 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from compilescope.processes import deadline
+
+# The same examples in every run: a verdict is the code's, not the dice's. `--hypothesis-profile
+# default` draws others.
+hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
+hypothesis.settings.load_profile("same")
 
 # What the tests start is no user's program: it leaves no run where it happens to be started.
 os.environ["COMPILESCOPE_AUTO_RUN"] = "0"
@@ -42,8 +48,6 @@ SOURCES = HERE.parent / "src" / "compilescope"
 # is imported up to the first test may be kept; tests write one program twice within a second.
 _FORBIDDEN = sys.dont_write_bytecode
 sys.dont_write_bytecode = False
-# Collecting makes thousands of objects that all stay: looking for garbage is a tenth of its time.
-gc.disable()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -61,7 +65,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_finish() -> None:
     sys.dont_write_bytecode = _FORBIDDEN
-    gc.enable()
 
 
 _HEAVY_MARKS = ("torch", "slow", "browser", "ray", "gpu")

@@ -8,7 +8,6 @@ import os
 import re
 import runpy
 import sys
-import threading
 import warnings
 from pathlib import Path
 
@@ -40,7 +39,8 @@ def program_of(folder: Path, text: str, name: str = "program.py") -> Program:
         warnings.simplefilter("ignore")
         sys.path.insert(0, str(folder))
         try:
-            _run(path)
+            with contextlib.suppress(Exception):  # A program may fail, with fullgraph for one.
+                runpy.run_path(str(path), run_name="__main__")
         finally:
             sys.path[:] = before[0]
             os.environ.clear()
@@ -52,19 +52,6 @@ def program_of(folder: Path, text: str, name: str = "program.py") -> Program:
     torch._dynamo.reset()
     run = seen.run
     return Program(run, digest(run), str(path))
-
-
-def _run(path: Path) -> None:
-    """In a thread: with this file and the test's on its stack, fixes would take them for files of
-    the program, and parse them."""
-
-    def run() -> None:
-        with contextlib.suppress(Exception):  # A program may fail, with fullgraph for one.
-            runpy.run_path(str(path), run_name="__main__")
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
 
 
 def _forget(folder: Path, imported: set[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -153,6 +154,8 @@ def _write_down(example: ExampleFile, result: ExampleRun) -> None:
     from compilescope.registry.cases import output_of
 
     path = output_of(example.path)
+    if not isinstance(path, Path):
+        raise ToolError(f"Cannot write {path}: it is part of an installed archive.")
     try:
         path.parent.mkdir(exist_ok=True)
     except OSError as error:
