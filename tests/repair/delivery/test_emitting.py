@@ -128,7 +128,7 @@ def test_it_is_run_before_it_is_handed_out(
     [
         (MENDED, 0, ""),
         (NETS.replace("y = x + 1", "y = 1 + x"), 0, "1 graph breaks and the fixed program has 0"),
-        (MENDED.replace("y * 2", "y * 2 * (x > 0)"), 0, "step on "),
+        (MENDED.replace("y * 2", "y * 2 * (x > 0)"), 0, "`step` on "),
     ],
     ids=["as-claimed", "more-breaks", "other-results-on-other-inputs"],
 )
