@@ -63,7 +63,7 @@ class Net(nn.Module):
         return result
 """
 TRAINED = """import torch
-from models import Net, NetConfig
+from nets import Net, NetConfig
 
 compiled = torch.compile(Net(NetConfig()), backend="eager")
 print(compiled(torch.ones(3))["loss"])
@@ -79,7 +79,7 @@ print(compiled(torch.ones(3))["loss"])
 )
 def test_a_parameter_that_the_config_decides(tmp_path: Path, line: str, words: str) -> None:
     """Not the nearest flag, `is_gated`: with another it is another model."""
-    (tmp_path / "models.py").write_text(MODELS)
+    (tmp_path / "nets.py").write_text(MODELS)
     fix = next(each for each in all_fixes() if each.id == "config-field")
     text = TRAINED.replace('print(compiled(torch.ones(3))["loss"])', line)
     (subject,) = subjects(tmp_path, text)
