@@ -43,7 +43,10 @@ def main() -> int:
     asked = _parse()
     with tempfile.TemporaryDirectory() as scratch:
         folder = asked.keep or Path(scratch)
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            sys.exit(f"Cannot write into {folder}: {error.strerror}.")
         for _ in range(asked.runs):
             # Drawn anew unless asked for: another order each time is the point.
             seed = asked.seed if asked.seed is not None else random.SystemRandom().randrange(10**6)
@@ -70,9 +73,14 @@ def _run_tests(folder: Path, seed: int, busy: int, jobs: int, words: list[str]) 
     command += ["-m", "not slow", "-q", f"--junitxml={verdicts}", *words]
     begun = time.monotonic()
     with _busy_processes(busy), output.open("wb") as log:
-        subprocess.run(command, cwd=HOME, stdout=log, stderr=subprocess.STDOUT)
-    if not verdicts.exists():
-        sys.exit(f"The tests did not come to an end: see {output}")
+        done = subprocess.run(command, cwd=HOME, stdout=log, stderr=subprocess.STDOUT)
+    # 0 and 1 are verdicts; anything else is a run that ended early, or had no tests.
+    if done.returncode not in (0, 1) or not verdicts.exists():
+        verdicts.unlink(missing_ok=True)
+        last = output.read_text(errors="replace")[-1000:]
+        sys.exit(
+            f"{last}\nThe tests did not run to their end: pytest ended with {done.returncode}."
+        )
     counts = Counter(_read(verdicts).values())
     told = ", ".join(f"{number} {verdict}" for verdict, number in sorted(counts.items()))
     print(f"{name}: {told}; {(time.monotonic() - begun) / 60:.1f} min", flush=True)
@@ -92,7 +100,11 @@ def _busy_processes(number: int) -> Iterator[None]:
 def _read(file: Path) -> Verdicts:
     """The worst verdict of each test: its teardown counts too."""
     found: Verdicts = {}
-    for suite in JUnitXml.fromfile(str(file)):
+    try:
+        suites = JUnitXml.fromfile(str(file))
+    except SyntaxError:  # What both of its parsers raise for a file that is cut.
+        sys.exit(f"{file} is not the whole record of a run: remove it.")
+    for suite in suites:
         for case in suite:
             results = case.result
             if any(isinstance(each, Failure | Error) for each in results):
@@ -105,6 +117,8 @@ def _read(file: Path) -> Verdicts:
 
 
 def _compare(runs: dict[str, Verdicts]) -> int:
+    if not runs:
+        sys.exit("There is no run to compare.")
     wrong = 0
     for test in sorted(set().union(*runs.values())):
         verdicts = [seen.get(test, "not run") for seen in runs.values()]
