@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from starlette.exceptions import HTTPException
 
@@ -27,6 +26,7 @@ from compilescope.dashboard.drawing_workers import (
 )
 from compilescope.errors import ToolError
 from drawing_tasks import crash, dawdle, delete, pid_of, priority, refuse, tally
+from gone import is_gone
 
 
 def with_drawing(work: Callable[[DrawingWorkers], Awaitable[Any]], **options: Any) -> Any:
@@ -109,17 +109,17 @@ def test_a_worker_is_replaced_after_some_work_and_when_it_finds_no_end(tmp_path:
     async def work(drawing: DrawingWorkers) -> list[int]:
         pids = [await drawing.draw(pid_of, number) for number in range(3)]
         assert pids[0] == pids[1] != pids[2]
-        assert await _gone(pids[0])
+        assert await asyncio.to_thread(is_gone, pids[0])
         drawing._limit = 0.2
         with pytest.raises(HTTPException, match=r"not drawn within 0\.2 s"):
             await drawing.draw(dawdle, str(tmp_path / "never"))
         drawing._limit = 60
-        assert await _gone(pids[2])
+        assert await asyncio.to_thread(is_gone, pids[2])
         assert await drawing.draw(pid_of, 3) not in pids
         return drawing.workers
 
     for pid in with_drawing(work, tasks_each=2):
-        assert not psutil.pid_exists(pid)
+        assert is_gone(pid)
 
 
 def test_a_worker_that_cannot_be_started_is_started_later(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,12 +173,4 @@ def test_no_worker_outlives_a_server_that_was_killed(tmp_path: Path) -> None:
     script.write_text(_KILLED)
     ended = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
     assert ended.returncode == -signal.SIGKILL
-    assert asyncio.run(_gone(int(ended.stdout)))
-
-
-async def _gone(pid: int) -> bool:
-    for _ in range(1200):
-        if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
-            return True
-        await asyncio.sleep(0.05)
-    return False
+    assert is_gone(int(ended.stdout))

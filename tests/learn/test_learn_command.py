@@ -221,6 +221,21 @@ def test_cells_share_their_names_and_the_exercise_is_not_run(
     assert "compilescope learn 77 --check 77_answer.py" in out
 
 
+def test_all_lessons_are_run_though_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[int] = []
+
+    def play_lesson(lesson: Lesson, *, step: bool) -> int:
+        ran.append(lesson.number)
+        return 1 if lesson.number == 2 else 0
+
+    monkeypatch.setattr("compilescope.cli.commands.learn.processes.play_lesson", play_lesson)
+    done = learn("--all")
+    assert done.returncode == 1
+    assert f"{len(ran)} run, 1 failed" in done.stdout
+    assert done.stderr == "compilescope: lesson 2 failed.\n"
+    assert ran == [lesson.number for lesson in all_lessons()]
+
+
 class Terminal:
     """A command with a terminal of its own."""
 

@@ -29,6 +29,7 @@ from compilescope.processes.guard import (
     transient,
 )
 from compilescope.processes.guard_process import remove
+from compilescope.processes.table import is_running
 from waiting import until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -103,18 +104,11 @@ def test_whatever_ends_a_command_leaves_nothing(
     pids = list(map(int, (work / "ready").read_text().split()))
     # The last has forgotten the environment it was started with: the guard must have seen it.
     until(lambda: watched.has_seen(pids[-1]))
-    assert all(map(_runs, pids)) and any(temporary.iterdir())
+    assert all(map(is_running, pids)) and any(temporary.iterdir())
     process.send_signal(number)
     process.wait()
-    until(lambda: not any(map(_runs, pids)))
+    until(lambda: not any(map(is_running, pids)))
     until(lambda: not any(temporary.iterdir()) and not (work / "half").exists())
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def test_what_a_program_has_in_the_temporary_folder_is_there(
@@ -278,6 +272,7 @@ def test_what_is_transient_goes(tmp_path: Path) -> None:
 REMOVE = """
 import resource, sys
 from compilescope.processes.guard_process import remove
+from compilescope.processes.table import is_running
 resource.setrlimit(resource.RLIMIT_NOFILE, (6, 6))
 remove(sys.argv[1])
 """

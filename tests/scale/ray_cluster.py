@@ -116,13 +116,6 @@ def ray_workers() -> list[psutil.Process]:
     return sorted(found, key=lambda each: each.info["create_time"])
 
 
-def is_running(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
-
-
 def environment() -> dict[str, str]:
     """For a driver in a process of its own."""
     return {**os.environ, "PYTHONPATH": str(TESTS)}

@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from compilescope.errors import ToolError
+from compilescope.processes.table import is_running
 from compilescope.scale.job import Finished, Job, JobLimits, JobProgress, JobResult
 from compilescope.scale.local_engine import LocalEngine
 from compilescope.scale.ray_engine import RayEngine
@@ -24,7 +25,6 @@ from scale.ray_cluster import (
     TestCluster,
     cluster,
     environment,
-    is_running,
     ray_workers,
     start_driver,
     wait_for,
