@@ -12,6 +12,8 @@ VENV := .venv$(if $(TORCH),-$(TORCH))
 PINS := $(if $(TORCH),$(VENV)/constraints.txt,constraints.txt)
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# The order of the files is tests/conftest.py's.
+PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 # One more than there are cores: the tests are made to run side by side, and a quarter of their time
 # they wait for a child, a browser or a limit.
 JOBS ?= $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) + 1)")
@@ -31,17 +33,17 @@ demo: $(STAMP)
 	$(BIN)/compilescope run examples/tour.py
 
 check: $(STAMP) lint
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -q --quick
+	$(PYTEST) -q --quick
 
 test: $(STAMP) system lint
 	@rm -f $(VENV)/.tested
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow"
+	$(PYTEST) -m "not slow"
 	@$(NOTE_TESTED)
 
 test-all: $(STAMP) system lint
 	$(BIN)/python -m pip install --quiet -c $(PINS) -e ".[dev,models]"
 	@rm -f $(VENV)/.tested
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+	$(PYTEST)
 	@$(NOTE_TESTED)
 
 # Whether this commit can be a version: tests, changelog, version. Builds it then; uploads nothing.

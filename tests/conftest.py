@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import compileall
+import functools
 import gc
 import os
 import re
@@ -79,7 +80,12 @@ _HEAVY = re.compile(
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     if not config.getoption("--quick") or not collection_path.match("test_*.py"):
         return None
-    return True if _HEAVY.search(collection_path.read_text(encoding="utf-8")) else None
+    return _is_heavy(collection_path) or None
+
+
+@functools.cache
+def _is_heavy(path: Path) -> bool:
+    return bool(_HEAVY.search(path.read_text(encoding="utf-8")))
 
 
 _modules_at_freeze = 300
@@ -121,6 +127,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         light = [item for item in items if not any(map(item.get_closest_marker, _HEAVY_MARKS))]
         config.hook.pytest_deselected(items=set(items) - set(light))
         items[:] = light
+    # Long files first: a worker that got one last would keep the others waiting.
+    items.sort(key=lambda item: not _is_heavy(item.path))
     for item in items:
         if item.get_closest_marker("gpu") and not _has_gpu():
             item.add_marker(pytest.mark.skip(reason="no CUDA device"))

@@ -275,6 +275,7 @@ def test_files_beyond_the_limit_are_not_called_fixed_by_hand(
     """The fixes may pass over a file that they cannot have: the adviser must not."""
     file = written(tmp_path, PROGRAM)
     run = broken_run(tmp_path, file, PROGRAM, 'print("between")')
+    monkeypatch.setattr("compilescope.analysis.partial_digest._LONG", 0)
     monkeypatch.setattr("compilescope.fixes.subject._ALWAYS_PARSED", 0)
     monkeypatch.setattr("compilescope.fixes.advice._SOURCE_OF_CAUSE", -1)
     assert advice_of(run)[0].status == "not tried"

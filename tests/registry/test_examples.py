@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,7 +62,8 @@ def ran(gb_id: str) -> ExampleRun:
     from compilescope.cli.commands.registry.example_runs import run_example
 
     with pytest.MonkeyPatch.context() as patch:
-        # What the tool prints of a run within a test names the test.
+        # What the tool prints of a run within a test names the test, or pytest's own command.
+        patch.setattr(sys, "argv", ["compilescope", "registry", "examples"])
         patch.delenv("PYTEST_CURRENT_TEST", raising=False)
         return run_example(KNOWN[gb_id])
 

@@ -40,10 +40,8 @@ MOST_ASKED = 300
 """Asking the fixes takes some ten milliseconds a cause, and more in large files: about 3 s for so
 many. Chosen; of causes beyond this it is said that nobody tried."""
 _SOURCE_OF_CAUSE = 8_000
-"""Letters of source that may be parsed for each of them, all together. Chosen: a function and what
+"""Letters of source that may be parsed for each of them, in a long run. Chosen: a function and what
 it calls, not a whole program."""
-_MOST_SOURCE = 120_000
-"""And at most, however many there are. Chosen: a few seconds' work."""
 _MOST_PROPOSALS = 3
 """For one cause. Chosen: what a report can show; each fix that is asked looks at the source."""
 _BROKEN_VALUE = "broken-value"
@@ -122,15 +120,13 @@ class _Adviser(msgspec.Struct, dict=True):
     def program(self) -> Program:
         header = self.run.header
         hurried = is_long(self.run) and self.only is None
-        most = self.most if hurried else MOST_ASKED
-        source = _SOURCE_OF_LONG if hurried else _MOST_SOURCE
         return Program(
             self.run,
             self.seen,
             main_file_of(header.command, header.cwd),
             _KeptTexts(self.run, self.is_here),
             on_this_machine=self.is_here,
-            most_source=None if self.only else min(most * _SOURCE_OF_CAUSE, source),
+            most_source=min(self.most * _SOURCE_OF_CAUSE, _SOURCE_OF_LONG) if hurried else None,
             largest_file=_LARGEST_OF_LONG if hurried else None,
             most_callers=_CALLERS_OF_LONG if hurried else None,
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from compilescope.fixes.branches.branch import RULES
 from compilescope.fixes.branches.effects import parts_of
@@ -172,8 +173,12 @@ class _Rewrite:
                     self.concerned.append(statement)
 
     def _is_set_once(self, name: str) -> bool:
+        return self._set_names.count(name) == 1
+
+    @cached_property
+    def _set_names(self) -> list[str]:
         every = [t for n in self.module.walk(self.subject.function) for t in liveness.targets(n)]
-        return sum(isinstance(each, cst.Name) and each.value == name for each in every) == 1
+        return [each.value for each in every if isinstance(each, cst.Name)]
 
     def _is_mask(self, name: str, line: int) -> bool:
         seen = self.subject.facts(name, line)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import lru_cache
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -334,11 +335,17 @@ def _is_of(module: SourceModule, function: cst.FunctionDef, value: Incoming) -> 
 
 def _bindings(module: SourceModule, function: cst.FunctionDef, name: str) -> list[cst.CSTNode]:
     """What gives the name a value, in source order."""
-    return [
-        each
-        for each in module.walk(function.body)
-        if any(module.code(target) == name for target in targets(each))
-    ]
+    return _all_bindings(module, function).get(name, [])
+
+
+@lru_cache(maxsize=256)
+def _all_bindings(module: SourceModule, function: cst.FunctionDef) -> dict[str, list[cst.CSTNode]]:
+    """By name. Many fixes ask about many names of one function."""
+    found: dict[str, list[cst.CSTNode]] = {}
+    for each in module.walk(function.body):
+        for name in dict.fromkeys(module.code(target) for target in targets(each)):
+            found.setdefault(name, []).append(each)
+    return found
 
 
 def _span(module: SourceModule, node: cst.CSTNode) -> tuple[int, int]:

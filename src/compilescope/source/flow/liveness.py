@@ -6,6 +6,7 @@ Cautious: a read that may come later counts as one, a name that may not be set c
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst, kinds
@@ -16,15 +17,20 @@ _INNER = kinds(lambda: (cst.FunctionDef, cst.Lambda, cst.ClassDef))
 
 def targets(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """What a statement assigns to: names, attributes, subscripts; of tuples, their parts."""
-    if isinstance(node, cst.Assign):
-        for each in node.targets:
-            yield from _flat(each.target)
-    elif isinstance(node, (cst.AugAssign, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr)):
-        yield from _flat(node.target)
-    elif isinstance(node, cst.AsName):
-        yield from _flat(node.name)
-    elif isinstance(node, cst.Del):
-        yield from _flat(node.target)
+    field = _target_fields().get(type(node))
+    if field is None:
+        return
+    found = getattr(node, field)
+    for each in [part.target for part in found] if field == "targets" else [found]:
+        yield from _flat(each)
+
+
+@cache
+def _target_fields() -> dict[type[cst.CSTNode], str]:
+    """Where each kind of node keeps them. Looked up by class: every node of a file comes here, and
+    `isinstance` of libcst's abstract classes is slow."""
+    one = (cst.AugAssign, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr, cst.Del)
+    return {cst.Assign: "targets", cst.AsName: "name", **dict.fromkeys(one, "target")}
 
 
 def _flat(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
@@ -71,7 +77,7 @@ def _own(module: SourceModule, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         current = stack.pop()
         yield current
         if current is node or not isinstance(current, _INNER):
-            stack.extend(reversed(current.children))
+            stack.extend(module.reversed_children(current))
 
 
 def is_read_later(

@@ -7,6 +7,7 @@ is really not read.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from compilescope.source.refusals import Refused
 from compilescope.source.syntax.module import SourceModule
@@ -113,19 +114,21 @@ def statements_of(function: cst.FunctionDef) -> list[cst.BaseStatement]:
     return list(function.body.body)
 
 
-def local_names(function: cst.FunctionDef) -> set[str]:
+@lru_cache(maxsize=1024)
+def local_names(function: cst.FunctionDef) -> frozenset[str]:
     """Parameters, and what the body binds, but for `global` and `nonlocal` names."""
     found = set(parameters_of(function)) | bound_names(function.body.body)
-    return found - declared_names(function)
+    return frozenset(found - declared_names(function))
 
 
-def declared_names(function: cst.FunctionDef) -> set[str]:
+@lru_cache(maxsize=1024)
+def declared_names(function: cst.FunctionDef) -> frozenset[str]:
     """Names that the function declares `global` or `nonlocal`."""
     found: set[str] = set()
     for node in _within(function.body):
         if isinstance(node, (cst.Global, cst.Nonlocal)):
             found |= {item.name.value for item in node.names}
-    return found
+    return frozenset(found)
 
 
 def is_of_module(module: SourceModule, name: cst.Name) -> bool:

@@ -198,9 +198,9 @@ class SourceModule:
         while stack:
             current = stack.pop()
             yield current
-            stack.extend(self._reversed_children(current))
+            stack.extend(self.reversed_children(current))
 
-    def _reversed_children(self, node: cst.CSTNode) -> list[cst.CSTNode]:
+    def reversed_children(self, node: cst.CSTNode) -> list[cst.CSTNode]:
         """Kept, since libcst finds them by copying the node, and every fix walks the module."""
         known = self._children.get(node)
         if known is None:

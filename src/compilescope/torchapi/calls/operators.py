@@ -116,14 +116,19 @@ def is_torch_name(name: str) -> bool:
 def is_composite(op: str) -> bool:
     """Is it, with all its overloads, made of other operators? Then no ATen graph ever holds it."""
     asks = getattr(torch._C, "_dispatch_has_kernel_for_dispatch_key", None)
-    name = canonical(op)
-    family = [known for known in known_operators() if f"{known}.".startswith(f"{name}.")]
-    family = [known for known in family if not known.endswith("out")]
     if asks is None:
         return False
+    library, name, *overload = canonical(op).split(".", 2)
+    known = [each for each in _overloads(library, name) if not each.endswith("out")]
+    family = [f"{library}.{name}.{each}" for each in known if not overload or each in overload]
     return bool(family) and all(
         asks(_coloned(known), "CompositeImplicitAutograd") for known in family
     )
+
+
+def _overloads(library: str, name: str) -> list[str]:
+    packet: Any = getattr(getattr(torch.ops, library, None), name, None)
+    return [] if packet is None else packet.overloads()
 
 
 def _coloned(op: str) -> str:
