@@ -12,7 +12,11 @@ import msgspec
 
 from compilescope.analysis.digest import Digest
 from compilescope.findings.compile_ids import CompileKey, compile_key, retrace_seconds
-from compilescope.findings.recompiles import RecompiledFrame
+from compilescope.findings.recompiles import (
+    RecompiledFrame,
+    RecompileFinding,
+    recompile_findings,
+)
 from compilescope.model.bodies import CompileFailed, CompileTime, GraphBreak, Recompile
 from compilescope.model.run import Run
 
@@ -38,7 +42,7 @@ def compile_shares(run: Run, seen: Digest) -> list[CompileShare]:
         return []
     again, failed = _keys(run, Recompile), _keys(run, CompileFailed)
     lost = [
-        *_again(seen.recompiles),
+        *_again(seen.recompiles, seen.root),
         *_share("failed", _unfinished(run, failed - again)),
         *_broken(run, seen, again | failed),
     ]
@@ -46,23 +50,24 @@ def compile_shares(run: Run, seen: Digest) -> list[CompileShare]:
     return [CompileShare(kind="useful", label="", seconds=useful), *lost]
 
 
-def _again(frames: Iterable[RecompiledFrame]) -> list[CompileShare]:
-    """One for each value, though several parts of its function may guard it."""
-    found: dict[tuple[str, str, str], list[RecompiledFrame]] = {}
+def _again(frames: Iterable[RecompiledFrame], root: str) -> list[CompileShare]:
+    """One for each value, though several parts of its function may guard it. What the program
+    needs is useful."""
+    found: dict[tuple[str, str, str], list[RecompileFinding]] = {}
     for frame in frames:
-        if frame.seconds:
-            subject = frame.causes[0].subject if frame.causes else ""
-            found.setdefault((frame.file, frame.function, subject), []).append(frame)
+        for cause in recompile_findings(frame, root):
+            if not cause.needed:
+                found.setdefault((frame.file, frame.function, cause.subject), []).append(cause)
     shares = [
         CompileShare(
             kind="recompile",
             label=f"{function}: {subject}" if subject else function,
-            seconds=sum(frame.seconds or 0.0 for frame in members),
-            because=tuple(event for frame in members for event in frame.because),
+            seconds=sum(cause.seconds or 0.0 for cause in members),
+            because=tuple(event for cause in members for event in cause.because),
         )
         for (_, function, subject), members in found.items()
     ]
-    return sorted(shares, key=lambda share: -share.seconds)
+    return sorted([s for s in shares if s.seconds], key=lambda share: -share.seconds)
 
 
 def _broken(run: Run, seen: Digest, elsewhere: set[CompileKey | None]) -> list[CompileShare]:

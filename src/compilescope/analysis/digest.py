@@ -14,7 +14,7 @@ from compilescope.analysis.logged.device_breaks import device_sites
 from compilescope.analysis.logged.graphs import graph_count
 from compilescope.analysis.program_end import ProgramEnd, how_it_ended, without_torch
 from compilescope.findings.breaks import BreakFinding, break_sites
-from compilescope.findings.compile_ids import retrace_seconds
+from compilescope.findings.compile_ids import CalledRegion, called_regions, retrace_seconds
 from compilescope.findings.eager import (
     EagerFinding,
     UnexplainedSkip,
@@ -110,6 +110,8 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
     eager_frames: tuple[EagerFinding, ...]
     unexplained_skips: tuple[UnexplainedSkip, ...]
     recompiles: tuple[RecompiledFrame, ...]
+    called_regions: tuple[CalledRegion, ...]
+    """Whether compiling came to an end; empty where nobody counted calls."""
     failures: tuple[FailureFinding, ...]
     caches: dict[str, CacheCount]
     cudagraph_skips: dict[str, int]
@@ -218,6 +220,7 @@ def digest(run: Run, *, explained: bool = True) -> Digest:
         eager_frames=eager,
         unexplained_skips=tuple(unexplained_skips(run)),
         recompiles=tuple(frames),
+        called_regions=tuple(called_regions(run)),
         failures=tuple(failed),
         caches=_caches(run),
         cudagraph_skips=_cudagraph_skips(run),

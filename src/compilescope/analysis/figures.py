@@ -65,7 +65,7 @@ def figures(run: Run) -> RunFigures:
     eager = eager_frames(run)
     graphs = graph_count(run).graphs
     compile_ns = sum(body.duration_ns for _, body in run.of(CompileTime))
-    recompiles = sum(frame.count for frame in recompiled_frames(run))
+    recompiles = sum(frame.avoidable for frame in recompiled_frames(run))
     counted: list[JobEnded | Benchmark] = [*jobs, *rows]
     compile_seconds = compile_ns / 1e9 + sum(each.compile_seconds or 0 for each in counted)
     return RunFigures(

@@ -15,7 +15,11 @@ from compilescope.findings.breaks import BreakFinding
 from compilescope.findings.eager import EagerFinding
 from compilescope.findings.failures import FailureFinding
 from compilescope.findings.finding import Finding, WordedFinding
-from compilescope.findings.recompiles import RecompiledFrame, recompile_findings
+from compilescope.findings.recompiles import (
+    RecompiledFrame,
+    RecompileFinding,
+    recompile_findings,
+)
 from compilescope.findings.remedy import Advice
 from compilescope.model.benchmark import Benchmark
 from compilescope.model.fingerprint import fingerprint
@@ -35,7 +39,7 @@ def findings(digest: Digest) -> list[Finding]:
     behind = EagerCauses(digest)
     found += [_explained(frame) for frame in digest.eager_frames if not behind.is_known(frame)]
     for frame in digest.recompiles:
-        found += recompile_findings(frame, digest.root)
+        found += [each for each in recompile_findings(frame, digest.root) if not each.needed]
     return distinct(found)
 
 
@@ -115,6 +119,19 @@ def distinct(found: Iterable[Finding]) -> list[Finding]:
 
 
 def _joined(same: list[Finding]) -> Finding:
+    found = _summed(same)
+    if isinstance(found, RecompileFinding):
+        again = [each for each in same if isinstance(each, RecompileFinding)]
+        counted = [each.calls_after for each in again if each.calls_after is not None]
+        return msgspec.structs.replace(
+            found,
+            needed=all(each.needed for each in again),
+            calls_after=min(counted, default=None),
+        )
+    return found
+
+
+def _summed(same: list[Finding]) -> Finding:
     return msgspec.structs.replace(
         same[0],
         count=sum(each.count for each in same),
@@ -131,13 +148,15 @@ def _sum(amounts: Iterable[float | None]) -> float | None:
 
 
 def by_cost(found: Iterable[Finding]) -> list[Finding]:
-    """Dearest first: what ended the program, then by the time that is known to be lost; what is
-    not timed keeps its order, echoes come last."""
+    """What loses most first: what ended the program; what runs eagerly in every call, what compiles
+    again and again, what costs a little in every call, what was compiled once more and is reused;
+    within each by the time that is known to be lost. Echoes come last."""
     return sorted(
         found,
         key=lambda each: (
             each.kind != "failure" or each.level != "error",
             each.level == "note",
+            each.toll,
             -each.cost_seconds,
         ),
     )

@@ -31,7 +31,7 @@ EAGER_KEYS = (
 )
 GUARD_KEYS = (
     *("guard", "subject", "expected", "actual", "kind", "file", "line", "source", "count"),
-    *("also", "seconds", *_EXPLAINED),
+    *("also", "seconds", "calls_after", "needed", *_EXPLAINED),
 )
 FAILURE_KEYS = (
     *("error", "cause", "message", "link", "phase", "gb_id", "gb_type", "hints", "backend"),
@@ -83,8 +83,11 @@ def eager_json(frame: EagerFinding) -> dict[str, Any]:
 
 
 def recompiled_json(frame: RecompiledFrame) -> dict[str, Any]:
-    causes = [_guard_json(each) for each in frame.causes]
-    return {**msgspec.structs.asdict(frame), "causes": causes}
+    causes = [
+        {**_guard_json(each), "together": [_guard_json(one) for one in each.together]}
+        for each in frame.causes
+    ]
+    return {**msgspec.structs.asdict(frame), "avoidable": frame.avoidable, "causes": causes}
 
 
 def _guard_json(cause: RecompileFinding) -> dict[str, Any]:

@@ -116,7 +116,7 @@ def _standing(each: JudgedRun) -> RunStanding:
         gate=_gate(each),
         graphs=seen.graphs,
         breaks=len(seen.sites) + sum(job.breaks or 0 for job in seen.jobs),
-        recompiles=sum(frame.count for frame in seen.recompiles)
+        recompiles=sum(frame.avoidable for frame in seen.recompiles)
         + sum(job.recompiles or 0 for job in seen.jobs),
         failures=len(seen.failures),
         causes=len(findings(seen)),

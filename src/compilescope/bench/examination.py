@@ -122,7 +122,7 @@ def _header(spec: Spec) -> RunHeader:
 
 def _recompiles(seen: Digest) -> int:
     # A recompile that the limit refused left no other trace where it was the first.
-    return sum(max(frame.count, int(frame.limit_hit)) for frame in seen.recompiles)
+    return sum(max(frame.avoidable, int(frame.limit_hit)) for frame in seen.recompiles)
 
 
 def _doubts(seen: Digest) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compilescope.findings.finding import Finding
+from compilescope.findings.finding import Finding, Toll
 from compilescope.model.bodies import GraphBreak
 from compilescope.model.body import FindingKind, Level
 from compilescope.model.event import Event
@@ -57,6 +57,10 @@ class BreakFinding(Finding, frozen=True, kw_only=True):
     @property
     def message(self) -> str:
         return self.why or self.explanation
+
+    @property
+    def toll(self) -> Toll:
+        return Toll.EAGER if self.gave_up else Toll.EVERY_CALL
 
     @property
     def level(self) -> Level:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import functools
 
-from compilescope.model.bodies import CompilePhases, CompileTime, GraphBreak, Recompile
+import msgspec
+
+from compilescope.model.bodies import (
+    CompilePhases,
+    CompileTime,
+    GraphBreak,
+    Recompile,
+    RegionCalls,
+)
 from compilescope.model.event import Event
 from compilescope.model.run import Run
 from compilescope.patterns import late
@@ -58,6 +66,54 @@ def recompile_seconds(run: Run) -> dict[str, float]:
         key = compile_key(event, event.compile_id)
         if key in spent:
             found[event.id] = spent[key] / _NS
+    return found
+
+
+class CalledRegion(msgspec.Struct, frozen=True):
+    """A compiled region: how often it was called, and in which call something was last compiled."""
+
+    calls: int
+    last_compiled: int
+    """0: in none."""
+
+
+_Region = tuple[Process, int]
+
+
+def _calls(run: Run) -> dict[_Region, int]:
+    return {(process_of(event), body.region): body.calls for event, body in run.of(RegionCalls)}
+
+
+def called_regions(run: Run) -> list[CalledRegion]:
+    """In order of their numbers; empty where nobody counted."""
+    counted = _calls(run)
+    last: dict[_Region, int] = {}
+    for event, body in run.of(CompileTime) if counted else ():
+        if body.region is not None and body.call is not None:
+            place = process_of(event), body.region
+            last[place] = max(last.get(place, 0), body.call)
+    return [CalledRegion(calls, last.get(place, 0)) for place, calls in counted.items()]
+
+
+def calls_after_recompiles(run: Run) -> dict[str, int]:
+    """By the id of each recompile's event: how often its region was called afterwards. One of
+    which nobody counted the calls is missing."""
+    counted = _calls(run)
+    if not counted:
+        return {}
+    calls: dict[CompileKey, tuple[int, int]] = {}
+    for event, time in run.of(CompileTime):
+        key = compile_key(event, event.compile_id)
+        if key is not None and time.region is not None and time.call is not None:
+            calls[key] = time.region, time.call
+    found: dict[str, int] = {}
+    for event, _ in run.of(Recompile):
+        key = compile_key(event, event.compile_id)
+        if key in calls:
+            region, call = calls[key]
+            total = counted.get((process_of(event), region))
+            if total is not None:
+                found[event.id] = max(total - call, 0)
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from compilescope.findings.finding import Finding
+from compilescope.findings.finding import Finding, Toll
 from compilescope.model.bodies import FrameSkipped, GraphBreak
 from compilescope.model.body import FindingKind
 from compilescope.model.fingerprint import fingerprint
@@ -26,6 +26,10 @@ class EagerFinding(Finding, frozen=True, kw_only=True):
     @property
     def kind(self) -> FindingKind:
         return "eager"
+
+    @property
+    def toll(self) -> Toll:
+        return Toll.EAGER
 
     @property
     def rule_id(self) -> str:

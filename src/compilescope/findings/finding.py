@@ -7,11 +7,26 @@ the fixes `advice`; the words for a list are made of these when they are asked f
 
 from __future__ import annotations
 
+import enum
+
 import msgspec
 
 from compilescope.findings.remedy import Advice, Remedy, something_to_do
 from compilescope.model.body import FindingKind, Level
 from compilescope.model.stack import origin_of
+
+
+class Toll(enum.IntEnum):
+    """When a cause costs something, worst first."""
+
+    EAGER = 1
+    """In every call: a whole function runs without a graph."""
+    AGAIN = 2
+    """Something is compiled again and again."""
+    EVERY_CALL = 3
+    """In every call, a little: there are two graphs instead of one."""
+    ONCE = 4
+    """It was compiled once more, and has been reused since."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +95,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     def cost_seconds(self) -> float:
         """All that is known of what it cost."""
         return (self.seconds or 0.0) + (self.lost_ms or 0.0) / 1e3
+
+    @property
+    def toll(self) -> Toll:
+        """What it costs once the program is warm."""
+        return Toll.EVERY_CALL
 
     @property
     def own(self) -> bool:

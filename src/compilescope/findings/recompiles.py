@@ -7,22 +7,23 @@ from collections.abc import Iterable
 
 import msgspec
 
-from compilescope.findings.compile_ids import recompile_seconds
-from compilescope.findings.finding import Finding
+from compilescope.findings.compile_ids import calls_after_recompiles, recompile_seconds
+from compilescope.findings.finding import Finding, Toll
 from compilescope.model.bodies import FailedGuard, GraphBreak, Recompile
 from compilescope.model.body import FindingKind, Level
 from compilescope.model.event import Event
 from compilescope.model.fingerprint import fingerprint
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame, shown_code
+from compilescope.model.storms import MOST_WALKED, compilation_number
 from compilescope.patterns import late
 
 
 class RecompileFinding(Finding, frozen=True, kw_only=True):
-    """A guard that failed, in a function that was compiled again because of it.
+    """Why a function was compiled again: a guard that failed, and those that failed with it.
 
-    `count` is in how many recompiles it failed, `seconds` the compile time of those: guards that
-    failed together share it. `because` are all recompiles of the function.
+    A recompile is one cause, however many guards failed. `count` is how many there were (on the
+    rank that had most), `seconds` what they cost, `because` their events: no two causes share any.
     """
 
     guard: str
@@ -39,8 +40,13 @@ class RecompileFinding(Finding, frozen=True, kw_only=True):
     is_placed: bool
     """The place is the user's line that made Dynamo install the guard, else the function's."""
     also: tuple[str, ...] = ()
-    """Other values of its kind that failed in the very same recompiles by the very same change: the
-    key of every layer of a cache that grew."""
+    """The same value of other layers or instances: `self.blocks[1].training` and so on."""
+    together: tuple[RecompileFinding, ...] = ()
+    """Other guards that failed in these recompiles, with no cost of their own."""
+    calls_after: int | None = None
+    """Calls of the compiled region since its last such recompile; None where nobody counted."""
+    needed: bool = False
+    """The program needs both versions: they were compiled once and are reused. No loss."""
 
     @property
     def kind(self) -> FindingKind:
@@ -58,7 +64,8 @@ class RecompileFinding(Finding, frozen=True, kw_only=True):
     @property
     def title(self) -> str:
         # No values here: the next run has others, and the cause is the same.
-        return f"{self.function} recompiles" + (f": {self.subject}" if self.subject else "")
+        about = folded(self.subject) if self.also else self.subject
+        return f"{self.function} recompiles" + (f": {about}" if about else "")
 
     @property
     def message(self) -> str:
@@ -67,6 +74,14 @@ class RecompileFinding(Finding, frozen=True, kw_only=True):
     @property
     def level(self) -> Level:
         return "error" if self.limit_hit else "warning"
+
+    @property
+    def toll(self) -> Toll:
+        if self.limit_hit:
+            return Toll.EAGER
+        if self.calls_after is not None and self.calls_after > self.count:
+            return Toll.ONCE
+        return Toll.AGAIN if self.count > 1 else Toll.EVERY_CALL
 
     def _change(self) -> str:
         if not self.guard:
@@ -102,10 +117,21 @@ class RecompiledFrame(msgspec.Struct, frozen=True, kw_only=True):
     def code(self) -> CodeRef:
         return CodeRef(self.file, self.line, self.function, self.resumed_at)
 
+    @property
+    def guards(self) -> tuple[RecompileFinding, ...]:
+        """All that failed, those that explain the others first."""
+        return (*self.causes, *(each for cause in self.causes for each in cause.together))
+
+    @property
+    def avoidable(self) -> int:
+        """How often it was compiled again though the program did not need it."""
+        return self.count - sum([cause.count for cause in self.causes if cause.needed])
+
 
 # What differs from run to run in Dynamo's names: addresses, ids, counters, lines to resume at.
 _PASSING = late(r"0x[0-9a-fA-F]+|\b\d{9,}\b|(?<=___)\d+|(?<=__resume_at_)\d+_\d+")
-_INDEX = late(r"\[\d+\]")
+_INDEX = late(r"\['?\d+'?\]")
+_SIZE = late(r"\.size\(\)\[\d+\]$")
 _STACK_VALUE = late(r"___stack\d+")
 _Member = tuple[Event, Recompile]
 
@@ -118,10 +144,10 @@ def recompiled_frames(run: Run) -> list[RecompiledFrame]:
     if not groups:
         return []
     broken_at = _expressions_at_breaks(run)
-    spent = recompile_seconds(run)
+    recorded = _Recorded(recompile_seconds(run), calls_after_recompiles(run))
     root = run.header.root
     frames = [
-        _frame(code, members, broken_at.get((code.file, code.resumed_at), ""), spent, root)
+        _frame(code, members, broken_at.get((code.file, code.resumed_at), ""), recorded, root)
         for code, members in groups.items()
     ]
     shown = [frame for frame in frames if frame.count or frame.limit_hit]
@@ -178,6 +204,7 @@ def recompile_findings(frame: RecompiledFrame, root: str) -> tuple[RecompileFind
         count=max(frame.count, int(frame.limit_hit)),
         ranks=frame.ranks,
         because=frame.because,
+        seconds=frame.seconds,
     )
     return (unknown,)
 
@@ -195,27 +222,53 @@ def _ranks(found: frozenset[int]) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
+def folded(subject: str) -> str:
+    """Without the numbers of layers and instances; a dimension is no such number."""
+    size = _SIZE.search(subject)
+    holder = subject[: size.start()] if size else subject
+    return _INDEX.sub("[*]", holder) + (size[0] if size else "")
+
+
 def _frame(
-    code: CodeRef, members: list[_Member], broken: str, spent: dict[str, float], root: str
+    code: CodeRef, members: list[_Member], broken: str, run: _Recorded, root: str
 ) -> RecompiledFrame:
     # Lists are made faster than generators, and a long run has tens of thousands of such frames.
     refused = [body.refused for _, body in members]
     because = tuple([event.id for event, _ in members])
     limit_hit = "limit" in refused
-    ranks = _ranks(frozenset([event.rank for event, _ in members]))
+    shared = _Shared(code, limit_hit, broken, root, run)
     return RecompiledFrame(
         file=code.file,
         line=code.line,
         function=code.function,
         resumed_at=code.resumed_at,
-        count=refused.count(""),
-        seconds=_seconds(spent, because),
+        count=_most_of_a_rank([event for event, body in members if not body.refused]),
+        seconds=_seconds(run.spent, because),
         limit_hit=limit_hit,
-        causes=_causes(_Shared(code, limit_hit, ranks, because), members, broken, spent, root),
-        ranks=ranks,
+        causes=_causes(shared, members),
+        ranks=_ranks_of(members),
         because=because,
         folded=sum([_folded(body) for _, body in members]),
     )
+
+
+def _ranks_of(members: list[_Member]) -> tuple[int, ...]:
+    return _ranks(frozenset([event.rank for event, _ in members]))
+
+
+def _most_of_a_rank(events: list[Event]) -> int:
+    """Ranks do the same: what each of them did once happened once."""
+    counts: dict[int, int] = {}
+    for event in events:
+        counts[event.rank] = counts.get(event.rank, 0) + 1
+    return max(counts.values(), default=0)
+
+
+class _Recorded(msgspec.Struct, frozen=True):
+    """What a run tells of its recompiles, by their events' ids."""
+
+    spent: dict[str, float]
+    calls_after: dict[str, int]
 
 
 class _Shared(msgspec.Struct, frozen=True):
@@ -223,79 +276,151 @@ class _Shared(msgspec.Struct, frozen=True):
 
     code: CodeRef
     limit_hit: bool
-    ranks: tuple[int, ...]
-    because: tuple[str, ...]
+    broken: str
+    root: str
+    run: _Recorded
 
 
-def _causes(
-    frame: _Shared,
-    members: list[_Member],
-    broken: str,
-    spent: dict[str, float],
-    root: str,
-) -> tuple[RecompileFinding, ...]:
-    first: dict[str, tuple[FailedGuard, Frame | None]] = {}
-    hits: dict[str, set[str]] = {}
+def _causes(frame: _Shared, members: list[_Member]) -> tuple[RecompileFinding, ...]:
+    """One for each value that explains some of the recompiles."""
+    groups: dict[str, list[tuple[Event, Recompile, list[FailedGuard]]]] = {}
     for event, body in members:
-        # The most recently used entry comes first: its guards are what changed since the last call.
-        for entry in body.entries:
-            for failed in entry.failed:
-                first.setdefault(failed.subject, (failed, _place(failed, event)))
-                hits.setdefault(failed.subject, set()).add(event.id)
-    one = _families(first, hits)
-    # The value of the broken expression is what Dynamo left on top of the stack.
-    top = max(_STACK_VALUE.findall(" ".join(first)), default="") if broken else ""
-    code = frame.code
+        failed = _changes(event, body)
+        if failed:
+            groups.setdefault(folded(failed[0].subject), []).append((event, body, failed))
     causes = []
-    for subject, others in one.items():
-        failed, place = first[subject]
-        named = subject.replace(top, broken) if top else subject
-        file = (place.file if place else "") or code.file
-        causes.append(
-            RecompileFinding(
-                guard=failed.guard.replace(top, broken) if top else failed.guard,
-                subject=named,
-                expected=failed.expected,
-                actual=failed.actual,
-                guard_kind=failed.kind,
-                compiled=code,
-                limit_hit=frame.limit_hit,
-                is_placed=place is not None,
-                file=file,
-                line=(place.line if place else 0) or code.line,
-                function=code.function,
-                source=place.source.strip() if place else "",
-                fingerprint=_fingerprint(failed.kind, named, file, code.function, root),
-                count=len(hits[subject]),
-                ranks=frame.ranks,
-                because=frame.because,
-                also=tuple(others),
-                seconds=_seconds(spent, hits[subject]),
-            )
-        )
+    for group in groups.values():
+        if all(body.refused for _, body, _ in group) and len(groups) > 1:
+            continue  # The limit was used up by the others.
+        causes.append(_cause(frame, group))
     if len(causes) > 1:
         causes.sort(key=lambda cause: (-(cause.seconds or 0.0), -cause.count))
-    return tuple(causes)
+    total = sum([cause.count for cause in causes])
+    return tuple([_judged(cause, total) for cause in causes])
 
 
-def _families(
-    first: dict[str, tuple[FailedGuard, Frame | None]], hits: dict[str, set[str]]
-) -> dict[str, list[str]]:
-    """By the first value of each family, the others: fifty guards of one cause are one cause."""
-    heads: dict[tuple[object, ...], str] = {}
-    found: dict[str, list[str]] = {}
-    for subject, (failed, _) in first.items():
-        holder, of_size, size = subject.rpartition(".size()")
-        family = _INDEX.sub("[N]", holder if of_size else subject)
-        if "[N]" not in family:
-            found[subject] = []
-            continue
-        if of_size:
-            # Keys and values of one layer grow together.
-            family = f"{family.rpartition('[N]')[0]} {size}"
-        change = (failed.kind, failed.expected, failed.actual, frozenset(hits[subject]))
-        head = heads.setdefault((family, *change), subject)
-        found.setdefault(head, [])
-        if head != subject:
-            found[head].append(subject)
-    return found
+def _changes(event: Event, body: Recompile) -> list[FailedGuard]:
+    """What is different from the earlier compilation that comes nearest: the one with the fewest
+    values that changed; of several the one that was used last. What explains the others first."""
+    if not body.entries:
+        return []
+    if compilation_number(event.compile_id) > MOST_WALKED:
+        # Of the other entries one guard alone is known.
+        nearest = body.entries[0]
+    else:
+        named = [entry for entry in body.entries if entry.failed] or body.entries
+        nearest = min(named, key=lambda entry: len({folded(each.subject) for each in entry.failed}))
+    return sorted(nearest.failed, key=_precedence)
+
+
+def _precedence(failed: FailedGuard) -> int:
+    """A mode explains what follows from it, a value that is there or not explains its sizes."""
+    subject = failed.subject
+    if subject.endswith(".training"):
+        return 0
+    if failed.kind == "GLOBAL_STATE":
+        return 1
+    if "None" in (failed.expected, failed.actual) or failed.kind == "ACCESSOR":
+        return 2
+    return 4 if _SIZE.search(subject) else 3 if subject.endswith((".dtype", ".device")) else 5
+
+
+def _cause(
+    frame: _Shared, group: list[tuple[Event, Recompile, list[FailedGuard]]]
+) -> RecompileFinding:
+    first: dict[str, tuple[FailedGuard, Frame | None]] = {}
+    same: dict[str, list[str]] = {}
+    """By family, its values in the order in which they failed."""
+    hits: dict[str, set[str]] = {}
+    for event, _, failed in group:
+        for each in failed:
+            first.setdefault(each.subject, (each, _place(each, event)))
+            family = same.setdefault(folded(each.subject), [])
+            if each.subject not in family:
+                family.append(each.subject)
+            hits.setdefault(folded(each.subject), set()).add(event.id)
+    # The value of the broken expression is what Dynamo left on top of the stack.
+    top = max(_STACK_VALUE.findall(" ".join(first)), default="") if frame.broken else ""
+    made = [_of_family(frame, first, family, top) for family in same.values()]
+    led, *others = made
+    accepted = [event for event, body, _ in group if not body.refused]
+    because = tuple([event.id for event, _, _ in group])
+    after = [frame.run.calls_after.get(event.id) for event, _, _ in group][-1:]
+    together = [
+        msgspec.structs.replace(each, count=len(hits[folded(each.subject)])) for each in others
+    ]
+    return msgspec.structs.replace(
+        led,
+        count=_most_of_a_rank(accepted),
+        ranks=_ranks(frozenset([event.rank for event, _, _ in group])),
+        because=because,
+        together=tuple(together[:_MOST_TOGETHER]),
+        seconds=_seconds(frame.run.spent, because),
+        calls_after=after[0] if after else None,
+    )
+
+
+_MOST_TOGETHER = 32
+"""Values that changed with another. Chosen: nobody reads more."""
+
+
+def _of_family(
+    frame: _Shared,
+    first: dict[str, tuple[FailedGuard, Frame | None]],
+    family: list[str],
+    top: str,
+) -> RecompileFinding:
+    subject, *others = family
+    failed, place = first[subject]
+    code = frame.code
+    named = subject.replace(top, frame.broken) if top else subject
+    file = (place.file if place else "") or code.file
+    known_as = folded(named) if others else named
+    return RecompileFinding(
+        guard=failed.guard.replace(top, frame.broken) if top else failed.guard,
+        subject=named,
+        expected=failed.expected,
+        actual=failed.actual,
+        guard_kind=failed.kind,
+        compiled=code,
+        limit_hit=frame.limit_hit,
+        is_placed=place is not None,
+        file=file,
+        line=(place.line if place else 0) or code.line,
+        function=code.function,
+        source=place.source.strip() if place else "",
+        fingerprint=_fingerprint(failed.kind, known_as, file, code.function, frame.root),
+        also=tuple(others),
+    )
+
+
+_MOST_SIZES, _MOST_STATES = 2, 3
+"""Recompiles for one value that a program may need. A size has a fixed, a free and a special (0 or
+1) version; a mode, a dtype or an optional value has two states, and another one may have two for
+each. Of any other value one change is enough to say that there are two of them."""
+_STATES = ("True", "False", "None")
+
+
+def _judged(cause: RecompileFinding, total: int) -> RecompileFinding:
+    """Whether the program needs the versions it compiled. The evidence: each situation was compiled
+    once, and then there were at least as many calls as versions that compiled nothing."""
+    if cause.limit_hit or cause.calls_after is None or cause.calls_after <= total:
+        return cause
+    if _SIZE.search(cause.subject):
+        most = _MOST_SIZES
+    elif cause.expected in _STATES or cause.actual in _STATES or cause.subject.endswith(".dtype"):
+        most = _MOST_STATES
+    else:
+        most = 1
+    return msgspec.structs.replace(cause, needed=0 < cause.count <= most)
+
+
+def count_strictly(frames: Iterable[RecompiledFrame]) -> tuple[RecompiledFrame, ...]:
+    """As if the program needed one version of each function."""
+    return tuple(
+        msgspec.structs.replace(
+            frame,
+            causes=tuple(msgspec.structs.replace(each, needed=False) for each in frame.causes),
+        )
+        for frame in frames
+    )

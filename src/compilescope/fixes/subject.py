@@ -227,9 +227,11 @@ class Subject:
     @cached_property
     def guards(self) -> tuple[RecompileFinding, ...]:
         """All that failed in the function that was compiled again."""
-        first = self.finding.because[:1] if self.recompile is not None else ()
-        frames = self.program.digest.recompiles if first else ()
-        return next((frame.causes for frame in frames if frame.because[:1] == first), ())
+        if self.recompile is None or not self.finding.because:
+            return ()
+        first = self.finding.because[0]
+        frames = self.program.digest.recompiles
+        return next((frame.guards for frame in frames if first in frame.because), ())
 
     @cached_property
     def module(self) -> SourceModule:

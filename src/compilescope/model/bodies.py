@@ -210,6 +210,18 @@ class CompileTime(EventBody, frozen=True):
     guards: int | None = None
     restarts: tuple[str, ...] = ()
     """Why Dynamo traced the frame again from its start."""
+    region: int | None = None
+    """The compiled region that was being called; None where nobody counted."""
+    call: int | None = None
+    """The number of that call, from 1."""
+
+
+class RegionCalls(EventBody, frozen=True):
+    """How often one compiled region was called, up to now."""
+
+    region: int
+    """Its number in its process."""
+    calls: int
 
 
 class Phase(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -348,6 +360,7 @@ Body = (
     | CompilePhases
     | GraphTime
     | RegionTime
+    | RegionCalls
     | StepsProfiled
     | CacheAccess
     | KernelEmitted

@@ -144,7 +144,7 @@ def _verdict(seen: Digest, tests: int, losing: int) -> Words:
         graphs = count(seen.graphs, "graph")
         return words(Span(f"{compiling}: {graphs}, no graph breaks or recompiles.", "good"))
     least = "at least " if seen.hidden_breaks_possible else ""
-    recompiled = sum(frame.count for frame in seen.recompiles)
+    recompiled = sum(frame.avoidable for frame in seen.recompiles)
     lost = (
         (len(seen.failures), count(len(seen.failures), "failed compilation")),
         (len(seen.sites), least + count(len(seen.sites), "graph break")),
@@ -247,7 +247,7 @@ def _tally(test: str | None, run: Run) -> TestTally:
         failures=len(failures(run)),
         breaks=len(break_sites(run)),
         eager=len(eager_frames(run)),
-        recompiles=sum(frame.count for frame in recompiled_frames(run)),
+        recompiles=sum(frame.avoidable for frame in recompiled_frames(run)),
         graphs=graphs,
         compile_s=sum(body.duration_ns for _, body in run.of(CompileTime)) / 1e9,
     )

@@ -68,6 +68,8 @@ def watch_process(
     _compile_for_the_program(settings)
 
     def write_end() -> None:
+        if watch.counts is not None:
+            watch.counts.write()
         if watch.timing is not None:
             watch.timing.write()
         if watch.profiler is not None:

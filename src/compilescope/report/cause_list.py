@@ -97,13 +97,12 @@ _MOST_ON_A_PAGE = 3
 
 
 def start_with(reading: Reading) -> list[Block]:
-    """What ended the program comes before all; then causes with a change before those with words.
-    Each keeps its number in the list of all causes by cost, where there is one."""
+    """The causes that lose most. Each keeps its number in the list of all, where there is one."""
     found = list(enumerate(reading.causes, 1))
     if not found:
         return []
     most = _MOST_ON_A_PAGE if reading.page else 1
-    chosen = _distinct(sorted(found, key=lambda each: _rank(each[1])))[:most]
+    chosen = _distinct(found)[:most]
     return [
         Heading("Start here", _note(chosen, found)),
         *_untried(reading),
@@ -130,12 +129,7 @@ def _distinct(ranked: list[tuple[int, Finding]]) -> list[tuple[int, Finding]]:
 def _note(chosen: list[tuple[int, Finding]], found: list[tuple[int, Finding]]) -> str:
     if len(found) == 1:
         return ""
-    passed_over = chosen[0][0] != 1
-    several = "causes" if len(chosen) > 1 else "cause"
-    # More expensive ones may have a fix too where nobody looked.
-    is_known = not any(is_not_tried(each.advice) for _, each in found[: chosen[-1][0]])
-    superlative = "the most expensive" if is_known or not passed_over else "expensive"
-    return f"{superlative} {several}" + (" with a fix to try" if passed_over else "")
+    return "the causes that lose most" if len(chosen) > 1 else "the cause that loses most"
 
 
 def _untried(reading: Reading) -> list[Block]:
@@ -151,15 +145,6 @@ def _untried(reading: Reading) -> list[Block]:
             'For the others, marked "Not tried", `compilescope explain --cause N` looks.'
         )
     ]
-
-
-def _rank(finding: Finding) -> tuple[bool, bool, bool]:
-    ended_it = finding.kind == "failure" and finding.level == "error"
-    return (
-        not ended_it,
-        finding.level == "note",
-        not any(advice.diff for advice in finding.advice),
-    )
 
 
 def _cause_item(number: int, finding: Finding, reading: Reading) -> Item:

@@ -14,7 +14,12 @@ from compilescope.analysis.findings import by_cost, findings
 from compilescope.analysis.partial_digest import digest_of_drawn, digest_of_files, is_long
 from compilescope.findings.breaks import BreakFinding
 from compilescope.findings.finding import Finding
-from compilescope.findings.recompiles import RecompiledFrame, RecompileFinding, recompile_findings
+from compilescope.findings.recompiles import (
+    RecompiledFrame,
+    RecompileFinding,
+    count_strictly,
+    recompile_findings,
+)
 from compilescope.model.bodies import LogRead
 from compilescope.model.event import Event
 from compilescope.model.run import Run
@@ -67,6 +72,8 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     only: int | None = None
     """The number of the one cause that is drawn: of a long run the fixes are asked about it alone,
     and without a limit."""
+    strict: bool = False
+    """Every recompile counts as lost, also those for versions that the program needs."""
     reader: Literal["command line", "python"] = "command line"
     """Who reads: in a notebook nobody can give a flag."""
 
@@ -78,6 +85,8 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     def digest(self) -> Digest:
         """With what to do about each cause."""
         seen, ranked = self._unadvised()
+        if self.strict:
+            seen = msgspec.structs.replace(seen, recompiles=count_strictly(seen.recompiles))
         if not (seen.sites or seen.recompiles or seen.failures):
             return seen  # Nothing to ask the fixes about: they are not imported.
         from compilescope.fixes.advice import advised

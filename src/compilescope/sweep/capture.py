@@ -184,7 +184,7 @@ def _counted(seen: Digest, causes: Iterable[Finding], state: JobState) -> dict[s
         "graphs": seen.graphs,
         "breaks": len(seen.sites),
         # A recompile that the limit refused left no other trace where it was the first.
-        "recompiles": sum(max(frame.count, int(frame.limit_hit)) for frame in seen.recompiles),
+        "recompiles": sum(max(frame.avoidable, int(frame.limit_hit)) for frame in seen.recompiles),
         "eager": len(seen.eager_frames),
         "failures": sum(each.kind == "failure" for each in causes),
         "compile_seconds": seen.compile_seconds,

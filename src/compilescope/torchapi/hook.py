@@ -23,6 +23,7 @@ from compilescope.processes.interruptions import let_through
 from compilescope.torchapi.guards.misses import Misses
 from compilescope.torchapi.sinks import Sink
 from compilescope.torchapi.times.phases import PhaseLog
+from compilescope.torchapi.times.region_calls import CallCounts
 from compilescope.torchapi.times.region_times import Timing
 from compilescope.torchapi.times.step_profiler import StepProfiler
 from compilescope.torchapi.weak_notes import WeakNotes
@@ -79,6 +80,8 @@ class Watch:
     """The clock, while hooks are on and `time` asks for one."""
     profiler: StepProfiler | None = None
     """Likewise, for `profile`."""
+    counts: CallCounts | None = None
+    """How often regions are called, while hooks are on."""
     phases: PhaseLog | None = None
     """The phases of compilations, while hooks are on."""
     failed: Callable[[BaseException], None] | None = None

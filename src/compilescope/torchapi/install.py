@@ -20,6 +20,7 @@ from compilescope.torchapi import hooks as hooks_package
 from compilescope.torchapi.hook import Hook, Watch, observed
 from compilescope.torchapi.sinks import announce
 from compilescope.torchapi.times.phases import PhaseLog
+from compilescope.torchapi.times.region_calls import CallCounts
 from compilescope.torchapi.times.region_times import Timing
 from compilescope.torchapi.times.step_profiler import StepProfiler
 
@@ -50,6 +51,8 @@ def hook_into(watch: Watch, undo: ExitStack) -> None:
     announce(watch.sink, undo)
     watch.phases = PhaseLog(watch.sink)
     undo.callback(watch.phases.close)
+    watch.counts = CallCounts(watch.sink)
+    undo.callback(watch.counts.close)
     if watch.time:
         watch.timing = Timing(watch.sink)
         undo.callback(watch.timing.close)
@@ -71,6 +74,7 @@ def hook_into(watch: Watch, undo: ExitStack) -> None:
         finder = _AfterImport(waiting, lambda found: _attach(found, watch, undo))
         sys.meta_path.insert(0, finder)
         undo.callback(_undo, _remove, finder)
+    watch.counts.count_existing()
     if watch.timing is not None:
         watch.timing.time_existing_regions()
     if watch.profiler is not None:

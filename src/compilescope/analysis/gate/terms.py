@@ -24,7 +24,8 @@ class GateLimits(msgspec.Struct, frozen=True, kw_only=True):
     breaks: int | None = None
     """Graph break sites."""
     recompiles: int | None = None
-    """Compilations of a function after its first, over all functions and processes."""
+    """Compilations of a function after its first, over all functions and processes, but for the
+    versions that the program needs."""
     graphs: int | None = None
     """Over all processes."""
     eager: int | None = None
@@ -119,9 +120,10 @@ def _recompiles(digest: Digest, own: bool) -> Count:
     number = 0
     for frame in digest.recompiles:
         # A recompile that the limit refused left no other trace where it was the first.
-        whole = max(frame.count, int(frame.limit_hit))
+        whole = max(frame.avoidable, int(frame.limit_hit))
         if own:
-            mine = [f for f in recompile_findings(frame, digest.root) if f.own]
+            found = recompile_findings(frame, digest.root)
+            mine = [each for each in found if each.own and not each.needed]
             whole = min(whole, sum(cause.count for cause in mine))
         number += whole
     return number, _of_kind("recompile", digest, own)

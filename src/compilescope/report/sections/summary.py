@@ -31,6 +31,7 @@ from compilescope.report.program_state import (
 from compilescope.report.render.spans import duration
 from compilescope.report.section import Reading, Section
 from compilescope.report.sections.logged import fallback_note, log_verdict
+from compilescope.rules.causes.versions import version_words
 
 _MOST_RECOMPILES = 4
 """Causes with a stretch of the bar of their own. Chosen: more can't be told apart by eye."""
@@ -94,7 +95,8 @@ def _is_log_without_dynamo(reading: Reading) -> bool:
 
 
 def _has_losses(digest: Digest) -> bool:
-    return bool(digest.sites or digest.eager_frames or digest.recompiles or digest.failures)
+    lost = any(frame.avoidable or frame.limit_hit for frame in digest.recompiles)
+    return bool(digest.sites or digest.eager_frames or lost or digest.failures)
 
 
 def _verdict(reading: Reading) -> Words:
@@ -107,8 +109,10 @@ def _verdict(reading: Reading) -> Words:
     if _is_blank(digest):
         return nothing_compiled(reading)
     graphs = count(digest.graphs, "graph")
+    versions = _versions(digest)
     if not _has_losses(digest):
-        return words(Span(f"{graphs}, no graph breaks, no recompiles.", "good"))
+        more = f": {versions}" if versions else ", no graph breaks, no recompiles"
+        return words(Span(f"{graphs}{more}.", "good"))
     failed = sum(not failure.suppressed for failure in digest.failures)
     also = [f"{count(failed, 'compilation')} failed"] if failed else []
     # A failed compilation that was suppressed shows as an eager function; say no more of it here.
@@ -117,17 +121,39 @@ def _verdict(reading: Reading) -> Words:
     tail = "; " + ", ".join(also) + "." if also else "."
     if digest.graphs == 0:
         return words(Span("Nothing was compiled" + tail, "bad"))
-    if digest.graphs != digest.regions:
-        graphs += f" instead of {digest.regions}"
+    hoped_for = digest.regions + _needed(digest)
+    if digest.graphs > hoped_for:
+        graphs += f" instead of {hoped_for}"
     return words(Span(graphs + tail, "bad" if failed else "warn"))
+
+
+_MOST_VERSIONS = 3
+"""Reasons for two versions that are named. Chosen: one line."""
+
+
+def _needed(digest: Digest) -> int:
+    """Recompiles for versions that the program needs."""
+    return sum(frame.count - frame.avoidable for frame in digest.recompiles)
+
+
+def _versions(digest: Digest) -> str:
+    """`training and evaluation`: why there is more than one version of a function."""
+    causes = [cause for frame in digest.recompiles for cause in frame.causes if cause.needed]
+    told = list(dict.fromkeys(map(version_words, causes)))
+    more = [f"{len(told) - _MOST_VERSIONS} more"] if len(told) > _MOST_VERSIONS else []
+    return "; ".join([*told[:_MOST_VERSIONS], *more])
 
 
 def _figures(reading: Reading) -> list[Figure]:
     digest = reading.digest
     recompiled = sum(frame.count for frame in digest.recompiles)
+    lost = sum(frame.avoidable for frame in digest.recompiles)
     limits = sum(frame.limit_hit for frame in digest.recompiles)
     functions = f"in {count(len(digest.recompiles), 'function')}" if digest.recompiles else ""
     hit = f"{count(limits, 'function')} hit the recompile limit" if limits else ""
+    needed = recompiled - lost
+    if needed:
+        hit = ", ".join(filter(None, (hit, "needed" if not lost else f"{needed} needed")))
     least = "at least " if digest.hidden_breaks_possible else ""
     times = "once" if digest.break_events == 1 else f"{digest.break_events} times"
     reported = f"reported {times}" if digest.sites else ""
@@ -150,7 +176,7 @@ def _figures(reading: Reading) -> list[Figure]:
             str(recompiled),
             "Recompiles",
             ", ".join(filter(None, (functions, hit))),
-            "bad" if limits else "warn" if recompiled else "good",
+            "bad" if limits else "warn" if lost else "good",
             "recompiles" if reading.full and digest.recompiles else "",
         ),
         Figure(_spent(digest.compile_seconds), "Compile time", _phases(digest)),
@@ -224,11 +250,29 @@ def _facts(digest: Digest) -> list[Block]:
     if digest.unexplained_skips:
         skipped = count(len(digest.unexplained_skips), "frame")
         rows.append(("Unexplained", words(f"{skipped} skipped without a reason")))
+    if digest.called_regions and digest.graphs:
+        rows.append(("Compiling", words(_end_of_compiling(digest))))
     ranks = sorted({process.rank for process in digest.processes})
     if len(digest.processes) > 1:
         label = f", ranks {first_few(map(str, ranks))}" if len(ranks) > 1 else ""
         rows.append(("Processes", words(f"{len(digest.processes)}{label}")))
     return [Facts(tuple(rows))] if rows else []
+
+
+def _end_of_compiling(digest: Digest) -> str:
+    """Of the function that went on longest."""
+    compiled = [each for each in digest.called_regions if each.last_compiled]
+    on = [each for each in compiled if each.calls == each.last_compiled > 1]
+    if on:
+        many = f" in {len(on)} of {len(compiled)} functions" if len(compiled) > 1 else ""
+        return f"goes on{many}: the last call, {on[0].calls}, compiled too"
+    if not compiled:
+        return "before the first call that was counted"
+    last = max(compiled, key=lambda each: each.last_compiled)
+    calls = "its first call" if last.last_compiled == 1 else f"call {last.last_compiled}"
+    if last.calls == 1:
+        return "in the only call"
+    return f"stopped after {calls} of {last.calls}"
 
 
 SECTION = Section("summary", 0, _build)

@@ -339,8 +339,13 @@ def explained_recompiles(frames: list[RecompiledFrame], sources: Sources) -> lis
 
 
 def explained_frame(frame: RecompiledFrame, sources: Sources) -> RecompiledFrame:
-    causes = tuple(_explained_miss(cause, sources) for cause in frame.causes)
+    causes = tuple(_explained_cause(cause, sources) for cause in frame.causes)
     return msgspec.structs.replace(frame, causes=causes)
+
+
+def _explained_cause(cause: RecompileFinding, sources: Sources) -> RecompileFinding:
+    together = tuple(_explained_miss(each, sources) for each in cause.together)
+    return msgspec.structs.replace(_explained_miss(cause, sources), together=together)
 
 
 def _explained_miss(finding: RecompileFinding, sources: Sources) -> RecompileFinding:

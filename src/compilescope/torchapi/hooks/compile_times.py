@@ -53,6 +53,7 @@ def _record(watch: Watch, call: HookedCall) -> None:
     if error is not None and _is_failure(error):
         _write_failure(watch, error, phase, frame, compile_id)
     phases = {name: us for name, us in metrics.items() if name.endswith("_us") and type(us) is int}
+    current = watch.counts.current if watch.counts is not None else None
     body = CompileTime(
         duration_ns=time_ns() - context._start_time_ns,
         phases_us=phases,
@@ -61,6 +62,8 @@ def _record(watch: Watch, call: HookedCall) -> None:
         frame=frame,
         guards=metrics.get("guard_count"),
         restarts=tuple(sorted(str(reason) for reason in metrics.get("restart_reasons") or ())),
+        region=current[0] if current else None,
+        call=current[1] if current else None,
     )
     more = watch.is_written_soon(compile_id)
     watch.sink.emit(body, above if phase == "forward" else (), compile_id, more=more)

@@ -5,8 +5,10 @@ torch calls this for every frame that Dynamo looked at; those that were compiled
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
+import compilescope
 from compilescope.model.bodies import FrameSkipped, SkipCause
 from compilescope.model.stack import CodeRef
 from compilescope.torchapi.hook import Hook, HookedCall, Watch
@@ -18,6 +20,7 @@ _CAUSES: dict[str, SkipCause] = {
     "an error was suppressed during compilation": "unexplained",
     "compilation failed with a custom frame execution strategy": "unexplained",
 }
+_OURS = os.path.dirname(compilescope.__file__) + os.sep
 _SKIP_ASKED_FOR = "Dynamo decided to skip the frame while tracing"
 _NOTHING_TO_COMPILE = "No ops traced"
 
@@ -30,8 +33,9 @@ def _record(watch: Watch, call: HookedCall) -> None:
     if result.guarded_code is not None:
         return
     body = _skipped(code_ref(frame.f_code), result, memory, latest, frame.f_code)
-    if body.cause == "harmless" and origin(frame.f_code.co_filename) == "torch":
-        return  # Dynamo passes over its own and torch's frames all the time.
+    file = frame.f_code.co_filename
+    if body.cause == "harmless" and (origin(file) == "torch" or file.startswith(_OURS)):
+        return  # Dynamo passes over its own and torch's frames all the time, and over our hooks'.
     watch.sink.emit(body, callers())
 
 

@@ -122,6 +122,12 @@ class _CheckCommand(ProgramCommand):
     metavar="RUN",
     help="For --max-slowdown: compare with this earlier benchmark run instead of eager mode.",
 )
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Count every recompile, also those for versions that the program needs, such as "
+    "training and evaluation.",
+)
 @click.option("--own/--no-own", default=None, help="Count only causes in your own files.")
 @click.option(
     "--baseline",
@@ -178,7 +184,8 @@ def _reading(target: Words, given: dict[str, Any], *, timed: bool) -> tuple[Read
     from compilescope.model.home import find_run
 
     if given["run"] is not None:
-        return _read(find_run(home_folder(given["home"]), given["run"])), None
+        folder = find_run(home_folder(given["home"]), given["run"])
+        return _read(folder, strict=given["strict"]), None
     outcome = launch_program(
         target,
         home=given["home"],
@@ -188,15 +195,15 @@ def _reading(target: Words, given: dict[str, Any], *, timed: bool) -> tuple[Read
         timed=timed,
     )
     warn_of_lost_end(outcome)
-    return _read(outcome.folder, outcome.header), outcome.folder
+    return _read(outcome.folder, outcome.header, strict=given["strict"]), outcome.folder
 
 
-def _read(folder: Path, header: RunHeader | None = None) -> Reading:
+def _read(folder: Path, header: RunHeader | None = None, *, strict: bool = False) -> Reading:
     from compilescope.model.run import read_run
     from compilescope.report.section import Reading
 
     with working("check", "reading the run") as work:
-        reading = Reading(read_run(folder, header=header), pages=registry_pages())
+        reading = Reading(read_run(folder, header=header), pages=registry_pages(), strict=strict)
         work.show("finding causes")
         _ = reading.digest  # It takes long in a big run, and is kept.
     return reading

@@ -1,0 +1,21 @@
+"""What tells two versions of a compiled function apart, in a few words."""
+
+from __future__ import annotations
+
+from compilescope.findings.recompiles import RecompileFinding, folded
+from compilescope.rules.recompiles._subjects import shown, size_of
+
+_MODES = {"train-eval": "training and evaluation", "grad-mode": "with and without gradients"}
+
+
+def version_words(cause: RecompileFinding) -> str:
+    """`training and evaluation`, `x of one size and of any size`, `with and without mask`."""
+    if cause.rule in _MODES:
+        return _MODES[cause.rule]
+    subject = shown(folded(cause.subject) if cause.also else cause.subject)
+    size = size_of(cause.subject)
+    if size is not None:
+        return f"one size and any size of `{shown(size[0])}`"
+    if "None" in (cause.expected, cause.actual):
+        return f"with and without `{subject}`"
+    return f"two values of `{subject}`"
