@@ -35,7 +35,6 @@ _true_lines: dict[tuple[str, str], dict[_Place, int]] = {}
 _FULL = 8
 """Code units of the largest entry."""
 _TORCH_ROOT = os.path.dirname(torch.__file__) + os.sep
-_AUTOCOMPILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "autocompile.py")
 _OUR_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _CONVERT_FRAME = os.path.join("_dynamo", "convert_frame.py")
 _EVAL_FRAME = os.path.join("_dynamo", "eval_frame.py")
@@ -48,11 +47,8 @@ _resumed_lines: dict[tuple[str, int, str], int] = {}
 
 @functools.lru_cache(maxsize=4096)
 def origin(file: str) -> Origin:
-    """As `origin_of`, and sure about a torch that was built in place.
-
-    What --compile-all puts around a module is no more the user's than torch's own wrappers are.
-    """
-    return "torch" if file.startswith((_TORCH_ROOT, _AUTOCOMPILE)) else origin_of(file)
+    """As `origin_of`, and sure about a torch that was built in place."""
+    return "torch" if file.startswith(_TORCH_ROOT) else origin_of(file)
 
 
 def code_ref(code: CodeType) -> CodeRef:
