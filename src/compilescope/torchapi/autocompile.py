@@ -40,7 +40,7 @@ def compile_modules(names: tuple[str, ...], backend: str | None) -> None:
         return
     _skip_own_code()
     compiler = _Compiler(modules, {"backend": backend} if backend else {})
-    torch.nn.Module._compiled_call_impl = _CompiledCall(compiler)  # type: ignore[assignment]
+    torch.nn.Module._compiled_call_impl = _CompiledCall(compiler)
     _watch_overrides(compiler)
 
 
@@ -88,7 +88,7 @@ class _OwnCall:
 def _watch_overrides(compiler: _Compiler) -> None:
     base: Any = torch.nn.Module
 
-    def meet_class(cls: Any, **kwargs: Any) -> None:
+    def meet_class(cls: Any, /, **kwargs: Any) -> None:
         super(base, cls).__init_subclass__(**kwargs)
         call = vars(cls).get("__call__")
         if isinstance(call, FunctionType):

@@ -18,8 +18,8 @@ def _clears(case: BreakCase) -> bool:
 def _why(case: BreakCase) -> str:
     if _clears(case):
         return (
-            f"PyTorch marks the function that `{case.text}` calls as skipped: Dynamo does not trace "
-            "it, and it runs between two graphs."
+            f"PyTorch marks `Optimizer.zero_grad` as skipped: Dynamo does not trace `{case.text}`, "
+            "and it runs between two graphs."
         )
     return (
         f"`{case.text}` needs the autograd graph of tensors that exist only after the forward has "

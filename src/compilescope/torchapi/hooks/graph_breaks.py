@@ -33,6 +33,7 @@ def _record(watch: Watch, call: HookedCall) -> None:
     root, wrappers = watch.texts.root_and_wrappers(message)
     code = translator.f_code
     where = code_ref(code)
+    nothing: dict[str, Any] = {}
     body = GraphBreak(
         gb_type=root.gb_type,
         gb_id=root.gb_id,
@@ -43,7 +44,7 @@ def _record(watch: Watch, call: HookedCall) -> None:
         outcome=_outcome(call["reason"], where),
         error=type(error).__name__,
         frame=where,
-        **_told(lambda: _held(error, translator), {}),
+        **_told(lambda: _held(error, translator), nothing),
     )
     memory = watch.frame
     compile_id = current_compile_id()
