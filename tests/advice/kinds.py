@@ -51,6 +51,7 @@ MECHANICAL_RECOMPILES: dict[str, str] = {
 OTHERS: dict[str, str] = {
     "explicit-break": "a break that the author, or torch itself, asked for",
     "outside-call": "a call to a C function, or to a library that Dynamo does not trace",
+    "symbolic-value": "a symbolic size given where an operator takes a plain value",
     "file-access": "reading or writing files",
     "exception-in-finally": "exceptions that Dynamo does not trace",
     "comprehension-echo": "a side effect of an earlier break",

@@ -7,7 +7,16 @@ from contextlib import suppress
 import msgspec
 
 from compilescope.findings.breaks import break_sites
-from compilescope.model.bodies import GraphCaptured, ProcessEnded
+from compilescope.findings.compile_ids import compile_key
+from compilescope.model.bodies import (
+    CompileFailed,
+    CompileTime,
+    GraphCaptured,
+    GuardSet,
+    ProcessEnded,
+    ProcessStarted,
+)
+from compilescope.model.event import Event
 from compilescope.model.graph import decode_graph
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, place_of
@@ -133,4 +142,26 @@ def break_reasons(run: Run) -> list[BreakReason]:
 
 def graph_count(run: Run) -> int:
     """Graphs that Dynamo handed to a backend."""
-    return sum(body.stage == "dynamo" for _, body in run.of(GraphCaptured))
+    return len(compiled_graphs(run))
+
+
+def compiled_graphs(run: Run) -> list[tuple[Event, GraphCaptured]]:
+    """Those graphs; where a process was killed, without the one whose compilation had only begun:
+    a graph is written before the backend gets it."""
+    graphs = [each for each in run.of(GraphCaptured) if each[1].stage == "dynamo"]
+    ended = {event.pid for event, _ in run.of(ProcessEnded)}
+    cut_off = {event.pid for event, _ in run.of(ProcessStarted)} - ended
+    if not cut_off or run.live:
+        return graphs
+    done = {
+        compile_key(event, event.compile_id)
+        for kind in (CompileTime, GuardSet, CompileFailed)
+        for event, _ in run.of(kind)
+    }
+    return [
+        (event, body)
+        for event, body in graphs
+        if event.pid not in cut_off
+        or event.compile_id is None
+        or compile_key(event, event.compile_id) in done
+    ]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from compilescope.findings.finding import Finding, Toll
-from compilescope.model.bodies import GraphBreak
+from compilescope.model.bodies import CompileTime, FrameSkipped, GraphBreak
 from compilescope.model.body import FindingKind, Level
 from compilescope.model.event import Event
 from compilescope.model.fingerprint import fingerprint
 from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef, origin_of
+from compilescope.model.stack import CodeRef, Frame, origin_of
 
 
 class BreakFinding(Finding, frozen=True, kw_only=True):
@@ -37,6 +37,10 @@ class BreakFinding(Finding, frozen=True, kw_only=True):
     """The functions that run eagerly because of it."""
     in_torch: bool
     """The function that was being compiled is torch's own."""
+    beneath: Frame | None = None
+    """The line at which tracing ended, where the user's line is only what led there."""
+    returned: bool = False
+    """In eager mode the line did not raise: the rest of its function was reached."""
     consequence_of: str | None = None
     """Fingerprint of the earlier break that this one is an echo of."""
 
@@ -86,7 +90,32 @@ def break_sites(run: Run) -> list[BreakFinding]:
     groups: dict[tuple[object, ...], list[tuple[Event, GraphBreak]]] = {}
     for event, body in run.of(GraphBreak):
         groups.setdefault(site_key(event, body), []).append((event, body))
-    return [_site(members, run.header.root) for members in groups.values()]
+    if not groups:
+        return []
+    resumed = _resumed(run)
+    return [_site(members, run.header.root, resumed) for members in groups.values()]
+
+
+_Resumed = set[tuple[int, str, str, int | None]]
+
+
+def _resumed(run: Run) -> _Resumed:
+    """A process, and a function of it that went on after a line."""
+    timed = ((event, body.frame) for event, body in run.of(CompileTime))
+    skipped = ((event, body.frame) for event, body in run.of(FrameSkipped))
+    return {
+        (event.pid, code.file, code.function, code.resumed_at)
+        for event, code in (*timed, *skipped)
+        if code is not None and code.resumed
+    }
+
+
+def _beneath(event: Event) -> Frame | None:
+    """Dynamo's own stand-ins for builtins say nothing that the user's line does not."""
+    last = event.stack[-1] if event.stack else None
+    if last is None or last == event.site or "/torch/_dynamo/" in last.file.replace("\\", "/"):
+        return None
+    return last
 
 
 def site_key(event: Event, body: GraphBreak) -> tuple[object, ...]:
@@ -96,7 +125,7 @@ def site_key(event: Event, body: GraphBreak) -> tuple[object, ...]:
     return (body.gb_type, *place)
 
 
-def _site(members: list[tuple[Event, GraphBreak]], root: str) -> BreakFinding:
+def _site(members: list[tuple[Event, GraphBreak]], root: str, resumed: _Resumed) -> BreakFinding:
     event, body = members[0]
     frame = event.site
     code = body.frame
@@ -113,6 +142,9 @@ def _site(members: list[tuple[Event, GraphBreak]], root: str) -> BreakFinding:
         hints=body.hints,
         context=body.context,
         wrappers=body.wrappers,
+        beneath=_beneath(event),
+        returned=frame is not None
+        and (event.pid, frame.file, frame.function, frame.line) in resumed,
         in_torch=code is not None and origin_of(code.file) == "torch",
         fingerprint=fingerprint(body.gb_type, frame, root),
         # Nearly all sites have one member, and some runs have 100,000 sites.

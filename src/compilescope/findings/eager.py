@@ -9,7 +9,7 @@ from compilescope.model.bodies import FrameSkipped, GraphBreak
 from compilescope.model.body import FindingKind
 from compilescope.model.fingerprint import fingerprint
 from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef, Frame, shown_code
+from compilescope.model.stack import CodeRef, Frame, origin_of, shown_code
 
 
 class EagerFinding(Finding, frozen=True, kw_only=True):
@@ -62,10 +62,13 @@ _HIDING = ("graph-break", "generator")
 
 
 def eager_frames(run: Run) -> list[EagerFinding]:
-    """Frames lost for a reason that is known and not harmless."""
+    """Frames lost for a reason that is known and not harmless. The standard library's own functions
+    hold no code of the user's: what they call is compiled by itself."""
     groups: dict[tuple[str, int, str, str, bool], _FrameGroup] = {}
 
     def add(code: CodeRef, rest: bool, entry: _FrameGroup) -> None:
+        if origin_of(code.file) == "stdlib":
+            return
         key = (code.file, code.line, code.function, entry.reason, rest)
         group = groups.setdefault(key, entry)
         if group is not entry:

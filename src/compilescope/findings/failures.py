@@ -107,9 +107,15 @@ def _repros(run: Run) -> dict[str, ReproWritten]:
 
 def failure_key(event: Event, body: CompileFailed) -> tuple[object, ...]:
     """Failures that count as one share it."""
-    frame = event.site
+    frame = _place(event)
     place = (frame.file, frame.line) if frame else (body.frame,)
     return (body.error, body.phase, body.gb_type, *place)
+
+
+def _place(event: Event) -> Frame | None:
+    """The user's own line that was running: what a library raises, its caller can change."""
+    own = (frame for frame in reversed(event.stack) if frame.origin == "user")
+    return next(own, event.site)
 
 
 def _with_repro(failure: FailureFinding, written: dict[str, ReproWritten]) -> FailureFinding:
@@ -140,7 +146,7 @@ def _failure(
     root: str,
 ) -> FailureFinding:
     event, body = members[0]
-    frame = event.site
+    frame = _place(event)
     code = body.frame
     if code is None and event.compile_id is not None:
         code = frames.get((event.pid, event.epoch, _without_attempt(event.compile_id)))

@@ -369,7 +369,7 @@ class _Adviser(msgspec.Struct, dict=True):
             fix = next(fix for fix, each in proposals.refused if each is refusal)
             yield Advice(
                 fix.id,
-                "by hand",
+                "proposed",
                 "",
                 f"Run `{command}` to find out whether a fix works: {refusal}.",
             )

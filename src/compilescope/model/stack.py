@@ -43,6 +43,8 @@ class CodeRef(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     function: str
     resumed_at: int | None = None
     """The line at which it goes on after a graph break, for the rest of a function."""
+    is_call: bool = False
+    """The place is the user's call: what was compiled is torch's wrapper of the module called."""
 
     @property
     def resumed(self) -> bool:
@@ -59,6 +61,8 @@ def plain_function_name(name: str) -> str:
 def origin_of(file: str) -> Origin:
     """Whose code `file` is, judged by its path alone."""
     if file.startswith("<"):
+        if file.startswith("<frozen "):
+            return "stdlib"
         # Typed at a prompt it is the user's; `<string>`, `<eval_with_key>` and the like are made.
         return "user" if file.startswith(("<stdin", "<console", "<ipython")) else "generated"
     match = _PACKAGE.search(file)
@@ -99,7 +103,7 @@ def shown_code(code: CodeRef, stack: Iterable[Frame]) -> CodeRef:
     caller = innermost_user_frame(stack)
     if caller is None or caller.origin == "torch":
         return code
-    return CodeRef(caller.file, caller.line, caller.function)
+    return CodeRef(caller.file, caller.line, caller.function, is_call=True)
 
 
 def innermost_user_frame(stack: Iterable[Frame]) -> Frame | None:

@@ -35,10 +35,10 @@ _true_lines: dict[tuple[str, str], dict[_Place, int]] = {}
 _FULL = 8
 """Code units of the largest entry."""
 _TORCH_ROOT = os.path.dirname(torch.__file__) + os.sep
-_AUTOCOMPILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "autocompile.py")
 _OUR_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _CONVERT_FRAME = os.path.join("_dynamo", "convert_frame.py")
 _EVAL_FRAME = os.path.join("_dynamo", "eval_frame.py")
+_TRANSLATOR = "InstructionTranslatorBase"
 _MOST_FRAMES = 64
 """The innermost ones. Chosen: every event carries its stack; what is farther out is not told."""
 _MOST_ERRORS = 8
@@ -48,11 +48,8 @@ _resumed_lines: dict[tuple[str, int, str], int] = {}
 
 @functools.lru_cache(maxsize=4096)
 def origin(file: str) -> Origin:
-    """As `origin_of`, and sure about a torch that was built in place.
-
-    What --compile-all puts around a module is no more the user's than torch's own wrappers are.
-    """
-    return "torch" if file.startswith((_TORCH_ROOT, _AUTOCOMPILE)) else origin_of(file)
+    """As `origin_of`, and sure about a torch that was built in place."""
+    return "torch" if file.startswith(_TORCH_ROOT) else origin_of(file)
 
 
 def code_ref(code: CodeType) -> CodeRef:
@@ -114,20 +111,44 @@ def with_columns(frames: list[Frame], error: BaseException, translator: Any) -> 
     if not frames or frames[-1].column is not None:
         return frames
     places: dict[tuple[str, int], tuple[str, Any]] = {}
-    translators = [translator]
-    behind: BaseException | None = error
+    translators = [translator, *translators_of(error)]
+    behind = error.__cause__ or error.__context__
     for _ in range(_MOST_ERRORS):
-        trace = behind.__traceback__ if behind is not None else None
-        while trace is not None:
-            translators.append(trace.tb_frame.f_locals.get("self"))
-            trace = trace.tb_next
-        behind = (behind.__cause__ or behind.__context__) if behind is not None else None
+        if behind is None:
+            break
+        translators += translators_of(behind)
+        behind = behind.__cause__ or behind.__context__
     for tx in translators:
         positions = getattr(getattr(tx, "current_instruction", None), "positions", None)
         code = getattr(tx, "f_code", None)
         if positions is not None and code is not None and positions.lineno is not None:
             places[code.co_filename, positions.lineno] = code.co_name, positions
     return [_placed(frame, places.get((frame.file, frame.line))) for frame in frames]
+
+
+def traced_lines(error: BaseException) -> list[traceback.FrameSummary]:
+    """The user's lines that Dynamo was tracing, for an error that Dynamo put no stack on: each
+    translator that the error passed through knows its own."""
+    found = (translator.frame_summary() for translator in translators_of(error))
+    return [each for each in found if isinstance(each, traceback.FrameSummary)]
+
+
+def translators_of(error: BaseException) -> list[Any]:
+    """Those that an error passed through, outermost first, each once.
+
+    Other methods of Dynamo's have a `self` too, lazy variables among them: to ask one for any
+    attribute makes it real, which may raise (torch 2.11). So classes are told by their names.
+    """
+    found: list[Any] = []
+    trace = error.__traceback__
+    while trace is not None:
+        owner = trace.tb_frame.f_locals.get("self")
+        if any(each.__name__ == _TRANSLATOR for each in type(owner).__mro__) and not any(
+            owner is known for known in found
+        ):
+            found.append(owner)
+        trace = trace.tb_next
+    return found
 
 
 def _placed(frame: Frame, place: tuple[str, Any] | None) -> Frame:

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from compilescope.model.values import ValueFact, ValueKind
+from compilescope.torchapi.stacks import translators_of
 
 _SHORT = 60
 """Letters of a value that is kept. Chosen: enough for numbers and names; of a longer text only the
@@ -87,13 +88,7 @@ def traced_values(
 
 
 def _innermost(error: BaseException, translator: Any) -> Any:
-    found, trace = translator, error.__traceback__
-    while trace is not None:
-        owner = trace.tb_frame.f_locals.get("self")
-        if "InstructionTranslatorBase" in _class_names(owner):
-            found = owner
-        trace = trace.tb_next
-    return found
+    return next(reversed(translators_of(error)), translator)
 
 
 def _facts(

@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from compilescope.analysis.dynamo_graphs import compiled_graphs
 from compilescope.analysis.logged.callers import asked_by, in_module
 from compilescope.findings.compile_ids import Process, process_of, without_attempt
 from compilescope.model import bodies
@@ -211,12 +212,10 @@ def expected_graphs(run: Run, graphs: list[LoggedGraph]) -> int:
     """
     regions = {
         (process_of(event), body.region)
-        for event, body in run.of(GraphCaptured)
-        if body.stage == "dynamo" and body.region is not None
+        for event, body in compiled_graphs(run)
+        if body.region is not None
     }
-    compiling = {
-        process_of(event) for event, body in run.of(GraphCaptured) if body.stage == "dynamo"
-    }
+    compiling = {process_of(event) for event, _ in compiled_graphs(run)}
     given_up = {
         (process_of(event), body.frame)
         for event, body in run.of(FrameSkipped)
@@ -462,7 +461,7 @@ class GraphCount(msgspec.Struct, frozen=True):
 def graph_count(run: Run, sources: Sources | None = None) -> GraphCount:
     """Of a capture as of a log: those of the last compiler that tells of its graphs."""
     if not run.count(GraphCompiled):
-        graphs = sum(body.stage == "dynamo" for _, body in run.of(GraphCaptured))
+        graphs = len(compiled_graphs(run))
         expected = expected_graphs(run, [])
         if expected or not graphs:
             return GraphCount(graphs, expected)

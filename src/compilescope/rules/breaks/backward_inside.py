@@ -10,7 +10,17 @@ def _applies(case: BreakCase) -> bool:
     return case.says("Tensor.backward()", "Optimizer.zero_grad", "torch.autograd.backward")
 
 
+def _clears(case: BreakCase) -> bool:
+    """Gradients are cleared, not computed."""
+    return case.says("Optimizer.zero_grad") and "backward" not in case.text
+
+
 def _why(case: BreakCase) -> str:
+    if _clears(case):
+        return (
+            f"PyTorch marks `Optimizer.zero_grad` as skipped: Dynamo does not trace `{case.text}`, "
+            "and it runs between two graphs."
+        )
     return (
         f"`{case.text}` needs the autograd graph of tensors that exist only after the forward has "
         "run. Dynamo traces only the forward; the backward is derived from it."
@@ -18,6 +28,13 @@ def _why(case: BreakCase) -> str:
 
 
 def _remedies(case: BreakCase) -> list[Remedy]:
+    if _clears(case):
+        return [
+            source(
+                f"Keep `{case.text}` outside of `{case.function}`: run it in the caller, before or "
+                "after the call."
+            )
+        ]
     return [
         source(
             f"Return the loss from `{case.function}`, and run `{case.text}` and what follows it "

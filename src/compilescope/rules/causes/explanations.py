@@ -30,6 +30,7 @@ from compilescope.rules.causes.rule import BreakCase, BreakRule, GuardRule, Reco
 from compilescope.source.spots import Place, Sources, Stretch
 
 UNCLASSIFIED = "unclassified"
+_RAISED_IN_EAGER = "user-error"
 
 
 _Rule = TypeVar("_Rule", BreakRule, GuardRule)
@@ -382,10 +383,29 @@ def _general_why(case: BreakCase, category: Category | None) -> str:
     said = case.finding.explanation.strip().split("\n", 1)[0] or case.finding.gb_type
     if category is None:
         return f"At `{case.text}`, PyTorch says: {said}"
+    if _is_fine_in_eager(case, category):
+        return (
+            f"Dynamo ran `{case.text}` on fake tensors to trace it, and that raised an error; in "
+            f"eager mode it returned. PyTorch says: {said}"
+        )
     return f"{category.why} It happens at `{case.text}`. PyTorch says: {said}"
 
 
+def _is_fine_in_eager(case: BreakCase, category: Category) -> bool:
+    """A call is wrong only if eager mode raises too."""
+    return category.id == _RAISED_IN_EAGER and case.finding.returned
+
+
 def _general_remedies(case: BreakCase, category: Category | None) -> list[Remedy]:
+    if category is not None and _is_fine_in_eager(case, category):
+        return [
+            judgement(
+                f"Look at what `{case.text}` is given: while Dynamo traces, sizes that vary are "
+                "symbolic, and tensors hold no numbers. Otherwise, keep the call out of "
+                f"`{case.function}`."
+            ),
+            upgrade(f"A newer PyTorch may trace `{case.text}`."),
+        ]
     fix = category.fix if category is not None else "Keep it out of compiled code."
     place = f"At `{case.text}` in `{case.function}`"
     remedies = [judgement(f"{place}, {fix[0].lower()}{fix[1:]}")]

@@ -21,6 +21,7 @@ BREAKS = (
     "print_call",
     "logging_call",
     "scalar_extraction",
+    "symbolic_value",
     "dynamic_shape",
     "backward_inside",
     "context_manager",

@@ -86,6 +86,37 @@ def of_a_module(subject: str) -> bool:
     return any(part in subject for part in _MODULE_PARTS) or subject.startswith(("self.", "fn."))
 
 
+def on_a_module(miss: RecompileCase) -> bool:
+    """As `of_a_module`, and false where the source shows a `self` of a plain class."""
+    subject = miss.finding.subject
+    if any(part in subject for part in _MODULE_PARTS) or not subject.startswith("self."):
+        return of_a_module(subject)
+    around = miss.spot.ancestors
+    cls = next((node for node in around if isinstance(node, ast.ClassDef)), None)
+    return cls is None or not _is_plain(cls, _classes(around), set())
+
+
+def _classes(around: tuple[ast.AST, ...]) -> dict[str, ast.ClassDef]:
+    """Those at the top of the file."""
+    top = around[-1] if around else None
+    body = top.body if isinstance(top, ast.Module) else []
+    return {each.name: each for each in body if isinstance(each, ast.ClassDef)}
+
+
+def _is_plain(cls: ast.ClassDef, known: dict[str, ast.ClassDef], seen: set[str]) -> bool:
+    """Is every class it is made of in the file, down to `object`? A base from elsewhere may well
+    be a module."""
+    if cls.name in seen:
+        return False
+    for base in cls.bases:
+        name = base.id if isinstance(base, ast.Name) else ""
+        if name == "object":
+            continue
+        if name not in known or not _is_plain(known[name], known, {*seen, cls.name}):
+            return False
+    return True
+
+
 def member(subject: str) -> str:
     """The last name of a path: `step` of `self.step`, `a` of `batch['a']`, `b` of `b[0]`."""
     match = _LAST_NAME.search(subject)
@@ -118,7 +149,11 @@ def both(miss: RecompileCase, *kinds: ValueKind) -> bool:
 
 def called(miss: RecompileCase) -> str:
     """The compiled function's name: of a module of torch's own it is the module's `forward`."""
-    through_torch = miss.finding.function == "<module>" or wrapper_note(miss) != ""
+    through_torch = (
+        miss.finding.compiled.is_call
+        or miss.finding.function == "<module>"
+        or wrapper_note(miss) != ""
+    )
     return "forward" if through_torch else miss.finding.function
 
 

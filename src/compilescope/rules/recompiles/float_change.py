@@ -14,7 +14,7 @@ from compilescope.rules.recompiles._subjects import (
     line_of,
     member,
     named,
-    of_a_module,
+    on_a_module,
     reader,
     shown,
     uses,
@@ -54,7 +54,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
         ]
     if "branch" in found:
         return [each_way(name, condition(miss))]
-    if of_a_module(miss.finding.subject):
+    if on_a_module(miss):
         return [
             source(
                 f"If it is only used in arithmetic, keep `{name}` in a tensor (float64 keeps all "

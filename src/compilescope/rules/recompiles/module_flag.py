@@ -9,7 +9,7 @@ from compilescope.rules.recompiles._subjects import (
     both,
     called,
     cut,
-    of_a_module,
+    on_a_module,
     reader,
     shown,
     wrapper_note,
@@ -17,11 +17,7 @@ from compilescope.rules.recompiles._subjects import (
 
 
 def _applies(miss: RecompileCase) -> bool:
-    return (
-        of_a_module(miss.finding.subject)
-        and both(miss, "bool", "str")
-        and miss.finding.guard_kind != "SHAPE"
-    )
+    return on_a_module(miss) and both(miss, "bool", "str") and miss.finding.guard_kind != "SHAPE"
 
 
 def _why(miss: RecompileCase) -> str:

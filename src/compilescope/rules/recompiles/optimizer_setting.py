@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from compilescope.findings.remedy import Remedy, source
+from compilescope.findings.remedy import Remedy, judgement, source
 from compilescope.rules.causes.rule import GuardRule, RecompileCase
-from compilescope.rules.recompiles._advice import leave
 from compilescope.rules.recompiles._subjects import called, shown
 
 _SETTING = re.compile(r"\.param_groups\[\d+\]\['(?P<name>\w+)'\]")
@@ -36,8 +35,15 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
             f"Keep the optimizer's step out of compiled code, or read `{name}` in the caller and "
             f"pass it to `{called(miss)}` as a tensor."
         ),
-        leave(miss, f"value of `{name}`"),
+        judgement(
+            f"Leave it if that is all: in this run, `{called(miss)}` was compiled again "
+            f"{_times(miss.finding.count)} because of it."
+        ),
     ]
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 RULE = GuardRule(

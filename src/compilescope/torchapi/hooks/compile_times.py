@@ -23,6 +23,7 @@ from compilescope.torchapi.stacks import (
     frames_of,
     full_stack,
     named_code_ref,
+    traced_lines,
     with_code,
     with_columns,
 )
@@ -122,7 +123,7 @@ def _write_failure(
         root, _ = watch.texts.root_and_wrappers(message)
     link, linked_id = graph_break_link(message)
     is_backend = isinstance(error, exc.BackendCompilerFailed)
-    stack = getattr(error, "real_stack", None)
+    stack = getattr(error, "real_stack", None) or traced_lines(error)
     body = CompileFailed(
         error=type(error).__name__,
         message=_short(message),
