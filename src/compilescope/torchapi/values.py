@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from compilescope.model.values import ValueFact, ValueKind
+from compilescope.model.values import ValueFact, ValueKind, is_permuted
 
 _SHORT = 60
 """Letters of a value that is kept. Chosen: enough for numbers and names; of a longer text only the
@@ -156,6 +156,7 @@ def _tensor_fact(value: torch.Tensor, kind: ValueKind, name: str) -> ValueFact:
         shape=tuple(size if isinstance(size, int) else -1 for size in value.shape),
         device=str(value.device),
         requires_grad=value.requires_grad,
+        permuted=value.layout is torch.strided and is_permuted(value.shape, value.stride()),
     )
 
 

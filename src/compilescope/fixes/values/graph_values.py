@@ -26,6 +26,7 @@ from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef
 from compilescope.model.values import RETURNED as RETURNED
 from compilescope.model.values import ValueFact as ValueFact
+from compilescope.model.values import is_permuted
 from compilescope.patterns import late
 from compilescope.source.flow.liveness import parameters, targets
 from compilescope.source.syntax.module import SourceModule
@@ -208,6 +209,7 @@ def tensor_fact(info: TensorInfo, *, parameter: bool = False) -> ValueFact:
         shape=tuple(size if isinstance(size, int) else -1 for size in info.shape),
         device=info.device,
         requires_grad=info.requires_grad,
+        permuted=info.stride is not None and is_permuted(info.shape, info.stride),
     )
 
 
