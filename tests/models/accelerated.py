@@ -106,9 +106,9 @@ def _compile(name: str, training: bool, backend: Any) -> Any:
         return torch.compile(model, backend=backend)(**inputs)
 
 
-def measured_peak(captured: Captured) -> tuple[int, int]:
-    """Bytes of the inputs, and the most that the CPU allocator held beside them in a run, but for
-    what a kernel took and gave back by itself: how much that is, each machine's kernels decide."""
+def measured_peak(captured: Captured, *, workspace: bool) -> tuple[int, int]:
+    """Bytes of the inputs, and the most that the CPU allocator held beside them in a run; without
+    `workspace`, but for what a kernel took and gave back by itself."""
     captured.run()  # What is made once only.
     with torch.profiler.profile(profile_memory=True) as profile:
         results = captured.run()
@@ -123,7 +123,7 @@ def measured_peak(captured: Captured) -> tuple[int, int]:
     del results
     changes.sort(key=lambda item: item[0])
     now = peak = 0
-    own = _own_changes(changes)
+    own = set() if workspace else _own_changes(changes)
     for number, (_, _, change, _) in enumerate(changes):
         if number not in own:
             now += change
