@@ -34,18 +34,9 @@ def cause_of(subject: Subject) -> RecompileFinding:
     found = subject.recompile
     if found is None:
         raise NotMeant("the guard that failed is unknown")
-    if subject.program.digest.sites and not _is_own(subject, found):
+    if subject.program.digest.sites and not subject.program.is_own(found.compiled.file):
         raise Refused("this recompile may go away once the graph breaks are fixed")
     return found
-
-
-def _is_own(subject: Subject, found: RecompileFinding) -> bool:
-    """Is the code the user's? A finding about a layer of torch's has the line that calls it."""
-    if not subject.program.is_own(found.compiled.file):
-        return False
-    events = subject.program.run.events_with(found.because)
-    files = {each.body.frame.file for each in events if isinstance(each.body, Recompile)}
-    return not files or any(map(subject.program.is_own, files))
 
 
 def check_no_parameter(subject: Subject) -> None:
