@@ -8,6 +8,8 @@ from __future__ import annotations
 SHORTFALLS: dict[str, str] = {
     "fixes/gradient_at_inner_leaf": "the break goes and uncovers another at the same line: two "
     "fixes are needed, and the first advice is one",
+    "fixes/trap_append_in_branch": "the break goes, and each value of the condition and each "
+    "length of the list has a graph of its own: two recompiles for one break",
     "models/gpt2_training": "once the first call is eager, layers that share code are compiled one "
     "by one",
     "models/longformer_script": "the field of the config does not lead around the break",

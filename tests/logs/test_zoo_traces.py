@@ -29,6 +29,16 @@ LACKS = {
     "generator_compiled": "A generator is passed over before its compilation starts: likewise.",
 }
 """Programs of which the trace tells nothing, and why."""
+NOT_IN_LOGS = {
+    "module_compile_sequential": "Torch tells of each frame of its own that it skips, or of none, "
+    "and never which module was to be compiled, and where.",
+}
+"""Programs with a function that stays eager, of which only a capture can tell, and why."""
+OTHER_LINES = {
+    "chained_calls_after_a_break": "Dynamo's own lines are wrong there. A capture corrects them "
+    "from the code that Dynamo wrote, which no log has.",
+}
+"""Programs whose breaks a log places at other lines than a capture, and why."""
 DOZEN = (
     "break_in_for", "break_in_try", "break_in_aot_eager", "data_dependent_if", "deep_chain",
     "fullgraph_print", "guard_size_and_int", "recompile_limit", "recompile_two_flags",
@@ -37,13 +47,13 @@ DOZEN = (
 """In the default set of tests: `test_text_zoo` runs them."""
 
 
-def facts(seen: Digest) -> dict[str, Any]:
-    """What the two must agree on."""
+def facts(seen: Digest, *, lines: bool = True) -> dict[str, Any]:
+    """What the two must agree on; without `lines`, wherever in a file a break is."""
     columns = expected("tracing/stack-columns")  # Without them a trace tells the line alone.
     breaks: Counter[tuple[Any, ...]] = Counter()
     for s in seen.sites:
-        column = s.column if columns else None
-        place = s.file, s.line, column, s.gb_type, s.gb_id, s.outcome, s.wrappers, s.rule
+        at = (s.line, s.column if columns else None) if lines else ()
+        place = s.file, *at, s.gb_type, s.gb_id, s.outcome, s.wrappers, s.rule
         breaks[place] += s.count
     return {
         "breaks": breaks,
@@ -95,7 +105,10 @@ def check(folder: Path, name: str, home: Path) -> None:
     assert sum(one.unread for one in read.sources) == 0
     assert not any(one.problems for one in read.sources)
     back = digest(read_run(read.path))
-    assert facts(back) == facts(live)
+    told, truth = (facts(one, lines=name not in OTHER_LINES) for one in (back, live))
+    if name in NOT_IN_LOGS:
+        assert told.pop("eager") != truth.pop("eager"), "torch has begun to tell: compare it too"
+    assert told == truth
 
 
 @pytest.mark.slow

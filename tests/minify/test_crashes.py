@@ -240,7 +240,7 @@ def test_the_crash_of_a_program_is_minified_without_a_word(tmp_path: Path, name:
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert answer["predicate"] == "crash" and answer["repro"] == "repro.py"
-    assert f"crash: {crash}" in done.stderr or f"dies by {crash}" in done.stderr
+    assert f"crash: {crash}" in done.stderr or f"is killed by {crash}" in done.stderr
     assert "The same crash is the same" in done.stderr
     assert answer["size"] < answer["size_before"]
     again = subprocess.run([sys.executable, str(tmp_path / "repro.py")], env=fresh_environment())

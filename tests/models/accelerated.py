@@ -106,23 +106,49 @@ def _compile(name: str, training: bool, backend: Any) -> Any:
         return torch.compile(model, backend=backend)(**inputs)
 
 
-def measured_peak(captured: Captured) -> tuple[int, int]:
-    """Bytes of the inputs, and the most that the CPU allocator held beside them in a run."""
+def measured_peak(captured: Captured, *, workspace: bool) -> tuple[int, int]:
+    """Bytes of the inputs, and the most that the CPU allocator held beside them in a run; without
+    `workspace`, but for what a kernel took and gave back by itself."""
     captured.run()  # What is made once only.
     with torch.profiler.profile(profile_memory=True) as profile:
         results = captured.run()
-    changes: list[tuple[int, int]] = []
+    changes: list[tuple[int, int, int, Any]] = []
     waiting = list(profile.profiler.kineto_results.experimental_event_tree())
     while waiting:
         event = waiting.pop()
         waiting.extend(event.children)
         kind, fields = event.typed
         if str(kind).endswith("Allocation"):
-            changes.append((event.start_time_ns, fields.alloc_size))
+            changes.append((event.start_time_ns, fields.ptr, fields.alloc_size, _kernel(event)))
     del results
+    changes.sort(key=lambda item: item[0])
     now = peak = 0
-    for _, change in sorted(changes, key=lambda item: item[0]):
-        now += change
-        peak = max(peak, now)
+    own = set() if workspace else _own_changes(changes)
+    for number, (_, _, change, _) in enumerate(changes):
+        if number not in own:
+            now += change
+            peak = max(peak, now)
     storages = [t.untyped_storage() for t in captured.inputs if torch.is_tensor(t)]
     return sum({s._cdata: s.nbytes() for s in storages}.values()), peak
+
+
+def _kernel(event: Any) -> int | None:
+    """The operator that an allocation happens in, and not the one that only makes the tensor."""
+    above = event.parent
+    while above is not None and above.name.startswith(("aten::empty", "aten::resize_", "[memory]")):
+        above = above.parent
+    return above.id if above is not None else None
+
+
+def _own_changes(changes: list[tuple[int, int, int, Any]]) -> set[int]:
+    """The places of what one and the same operator takes and gives back."""
+    own: set[int] = set()
+    held: dict[int, int] = {}
+    for number, (_, pointer, size, kernel) in enumerate(changes):
+        if size > 0:
+            held[pointer] = number
+            continue
+        start = held.pop(pointer, None)
+        if start is not None and kernel is not None and changes[start][3] == kernel:
+            own |= {start, number}
+    return own

@@ -7,6 +7,7 @@ AOTAutograd's. Counts are held against a run on real tensors, bytes against the 
 from __future__ import annotations
 
 import linecache
+import platform
 from collections import Counter
 
 import pytest
@@ -17,6 +18,7 @@ pytest.importorskip("transformers", reason="the models need transformers (extra:
 
 from compilescope.backends.device_files import shipped_devices  # noqa: E402
 from compilescope.model.stack import origin_of  # noqa: E402
+from compilescope.rules.hardware import memory  # noqa: E402
 from compilescope.rules.hardware.checks import check_graph, constraints_of  # noqa: E402
 from compilescope.rules.hardware.constraint import Breach  # noqa: E402
 from compilescope.rules.hardware.memory import peak_memory  # noqa: E402
@@ -73,10 +75,17 @@ def check_place(breach: Breach) -> None:
     assert line and frame.source.strip() in line, breach
 
 
-def test_peak_memory_agrees_with_the_allocator(graphs: list[Captured]) -> None:
+def test_peak_memory_agrees_with_the_allocator(
+    graphs: list[Captured], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What kernels take for themselves is known of torch's x86 build: on Arm, matrix products copy
+    # their weights too. Elsewhere neither side has it.
+    workspace = platform.machine() in ("x86_64", "AMD64")
+    if not workspace:
+        monkeypatch.setattr(memory, "_workspace_bytes", lambda call: 0)
     for captured in graphs:
         found = peak_memory(captured.graph)
-        inputs, beside = measured_peak(captured)
+        inputs, beside = measured_peak(captured, workspace=workspace)
         assert found.unknown == ()
         made = found.peak_bytes - found.inputs_bytes
         figures = (

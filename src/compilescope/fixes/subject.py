@@ -267,7 +267,8 @@ class Subject:
         if self.program.facts.reached(self.file, line):
             return self.program.facts.at(self.file, line, name)
         # Nobody has watched the line: what its compilations were made for tells some of it.
-        return seen_at(self.program.run, self.module, line, name)
+        seen = seen_at(self.program.run, self.module, line, name)
+        return self.program.facts.as_held(self.file, name, seen)
 
     def is_tensor(self, name: str, line: int | None = None) -> bool | None:
         """None: the line was not seen, or the name not there."""

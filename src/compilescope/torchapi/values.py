@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from compilescope.model.values import ValueFact, ValueKind
+from compilescope.model.values import ValueFact, ValueKind, is_permuted
 from compilescope.torchapi.stacks import translators_of
 
 _SHORT = 60
@@ -151,6 +151,7 @@ def _tensor_fact(value: torch.Tensor, kind: ValueKind, name: str) -> ValueFact:
         shape=tuple(size if isinstance(size, int) else -1 for size in value.shape),
         device=str(value.device),
         requires_grad=value.requires_grad,
+        permuted=value.layout is torch.strided and is_permuted(value.shape, value.stride()),
     )
 
 

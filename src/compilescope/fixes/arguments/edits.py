@@ -138,6 +138,8 @@ def operand(text: str) -> str:
 _ROOT = late(r"[A-Za-z_]\w*")
 _KEYWORD = late(r"^kwargs\['(\w+)'\]")
 _POSITION = late(r"^args\[(\d{1,9})\]")
+_COMPUTED = late(r"\[(?!-?\d+\]|['\"])")
+"""`x[mask]`, `x[1:]`. What a call passes is guarded with a constant there."""
 _STORED = late(r"\.(?:_modules|_parameters|_buffers)\['")
 
 
@@ -156,10 +158,16 @@ class Passed(msgspec.Struct, frozen=True):
         return not self.path and not self.starred
 
 
+def is_computed(value: str) -> bool:
+    """Did the function itself make it, before a graph break?"""
+    return _COMPUTED.search(value) is not None
+
+
 def split_subject(value: str) -> tuple[str, str]:
     """(name, rest): `batch['a'][0]` is `batch` and `['a'][0]`. Raises `Refused` for what is no
     local of the function: a global, an attribute of a module, what an earlier break left."""
-    if value.startswith(("G[", "___", "self.", "fn.")) or _STORED.search(value):
+    elsewhere = value.startswith(("G[", "___", "self.", "fn.")) or _STORED.search(value)
+    if elsewhere or is_computed(value):
         raise NotMeant(f"`{value}` is not passed to the compiled function at the call")
     root = _ROOT.match(value)
     if root is None:

@@ -17,7 +17,7 @@ from compilescope.fixes.branches.condition import Truth, check_free
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.extraction import as_tensor, extraction_at, is_of_symbol, read_from
-from compilescope.fixes.values.graph_values import ValueFact, ValueFacts
+from compilescope.fixes.values.graph_values import ValueFacts
 from compilescope.fixes.values.kinds import kind_of
 from compilescope.fixes.values.scalars import Uses
 from compilescope.fixes.values.tensors import is_static, is_tensor
@@ -142,7 +142,6 @@ def under(
 
 
 _ASKING = kinds(lambda: (cst.If, cst.IfExp, cst.Assert))
-_DTYPES = {"builtins.bool": "bool", "builtins.int": "int64", "builtins.float": "float32"}
 
 
 def asked_by_name(
@@ -286,19 +285,8 @@ def facts_of_tensors(subject: Subject, held: dict[str, str]) -> ValueFacts:
     """What was seen, but for these names, which hold tensors of no dimensions; by name, their
     dtype, or nothing where that follows from the type of the number."""
     facts = subject.program.facts
-
-    def tensors(name: str, seen: tuple[ValueFact, ...]) -> tuple[ValueFact, ...]:
-        dtypes = {held[name] or _DTYPES.get(fact.type, "") for fact in seen}
-        return tuple(
-            ValueFact("tensor", "torch.Tensor", dtype=dtype, shape=()) for dtype in sorted(dtypes)
-        )
-
-    lines = {
-        line: {name: tensors(name, seen) if name in held else seen for name, seen in names.items()}
-        for line, names in facts.seen.get(subject.file, {}).items()
-    }
-    seen = {**facts.seen, subject.file: lines} if lines else facts.seen
-    return msgspec.structs.replace(facts, seen=seen)
+    known = {**facts.held.get(subject.file, {}), **held}
+    return msgspec.structs.replace(facts, held={**facts.held, subject.file: known})
 
 
 def with_files(subject: Subject, files: dict[str, str], facts: ValueFacts) -> Subject:

@@ -69,6 +69,16 @@ def _is_pass(node: cst.CSTNode) -> bool:
 _KEEPING = ("BatchNorm", "InstanceNorm", "SyncBatchNorm")
 
 
+def check_strides(subject: Subject, sides: Iterable[Iterable[cst.CSTNode]]) -> None:
+    """Raises `Refused` where a side computes with a tensor whose order of strides one operator
+    keeps and another does not: `torch.cond` raises where the sides differ in it (torch 2.13)."""
+    module = subject.module
+    for node in (node for side in sides for node in side):
+        for name in sorted(liveness.names_read(module, node)):
+            if any(fact.permuted for fact in subject.facts(name)):
+                raise Refused(f"`{name}` is not contiguous, and `torch.cond` needs equal strides")
+
+
 def check_layers(subject: Subject, sides: Sequence[Sequence[cst.CSTNode]]) -> None:
     """Raises `Refused` where a layer of one side makes the graph do something else."""
     called = [_called(subject.module, side) for side in sides]
@@ -266,6 +276,7 @@ class Closures:
     def check_sides(self, blocks: Sequence[Sequence[cst.CSTNode]], results: Sequence[str]) -> None:
         """`torch.cond` raises where the sides give different things."""
         check_layers(self.subject, blocks)
+        check_strides(self.subject, blocks)
         for name in results:
             values = [self._last_value(block, name) for block in blocks]
             set_here = [value for value in values if value is not None]

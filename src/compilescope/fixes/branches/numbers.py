@@ -75,7 +75,7 @@ def check_number(subject: Subject, node: cst.BaseExpression) -> None:
 
 def _has_doubles(subject: Subject) -> bool:
     """Or nobody can tell."""
-    here = subject.program.facts.seen.get(subject.file, {}).get(subject.line, {})
+    here = subject.program.facts.all_at(subject.file, subject.line)
     if not here:
         return True
     return any(fact.dtype == "float64" for seen in here.values() for fact in seen)

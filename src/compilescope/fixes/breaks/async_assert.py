@@ -76,7 +76,7 @@ def _states(subject: Subject, checks: list[RaisingCheck]) -> str:
     lost = [f"`{text}`" for check in checks for text in check.message.left_out]
     if lost:
         words.append(f"its message names {' and '.join(lost)} without the value")
-    here = subject.program.facts.seen.get(subject.file, {}).get(subject.line, {})
+    here = subject.program.facts.all_at(subject.file, subject.line)
     devices = {fact.device.split(":")[0] for seen in here.values() for fact in seen}
     if devices - {"", "cpu", "meta"}:
         words.append("on a GPU it stops the program after this line and cannot be caught")

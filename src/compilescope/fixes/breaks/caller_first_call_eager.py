@@ -9,13 +9,17 @@ from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
 from compilescope.model.bodies import GraphBreak
 from compilescope.model.storms import compilation_number
-from compilescope.source.refusals import NotMeant
+from compilescope.source.refusals import NeedsRun, NotMeant
+from compilescope.source.trees import cst
 
 
 def _propose(subject: Subject) -> Patch:
     runs_once(subject)
     if not _is_of_first_call(subject):
         raise NotMeant("it happens in a later call, not in the function's first call")
+    if not subject.program.facts.seen and _calls_itself(subject):
+        # The stance counts the calls of each function, and compiles its second one.
+        raise NeedsRun("the function calls itself, so its second call may be within the first")
     return eager_then_compile(subject)
 
 
@@ -24,6 +28,18 @@ def _is_of_first_call(subject: Subject) -> bool:
     events = subject.program.run.events_with(subject.finding.because)
     ids = [e.compile_id for e in events if isinstance(e.body, GraphBreak) and e.compile_id]
     return not ids or any(compilation_number(each) == 0 for each in ids)
+
+
+def _calls_itself(subject: Subject) -> bool:
+    function = subject.function
+    calls = (node for node in subject.module.walk(function.body) if isinstance(node, cst.Call))
+    return any(_callee(call) == function.name.value for call in calls)
+
+
+def _callee(call: cst.Call) -> str:
+    """`install` of `install(x)` and of `self.install(x)`."""
+    func = call.func
+    return func.attr.value if isinstance(func, cst.Attribute) else getattr(func, "value", "")
 
 
 FIX = Fix(

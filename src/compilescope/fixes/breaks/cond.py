@@ -17,7 +17,12 @@ from compilescope.fixes.branches.branch import (
     torch_name,
     under,
 )
-from compilescope.fixes.branches.closures import Closures, check_layers, local_function
+from compilescope.fixes.branches.closures import (
+    Closures,
+    check_layers,
+    check_strides,
+    local_function,
+)
 from compilescope.fixes.branches.condition import Truth, read_test
 from compilescope.fixes.branches.predication import gradient_note
 from compilescope.fixes.branches.returns import ReturnedSide, read_returning, returns_somewhere
@@ -162,6 +167,7 @@ class _Returns:
             self.closures.check_returned(found.then.value, found.other.value)
             blocks.append(found.other.block)
         check_layers(self.subject, blocks)
+        check_strides(self.subject, blocks)
         given = self.closures.given(blocks)
         one = self._function(names[0], given, found.then)
         if isinstance(found.other, ReturnedSide):
@@ -209,6 +215,7 @@ def _chosen(subject: Subject, node: cst.IfExp, torch: str) -> str:
         raise Refused(f"`{truth.static}` in its condition is not a tensor")
     Closures(subject, subject.function, subject.statement).check_returned(node.body, node.orelse)
     check_layers(subject, [[node.body], [node.orelse]])
+    check_strides(subject, [[node.body], [node.orelse]])
     sides = [_side(subject, side, torch) for side in (node.body, node.orelse)]
     return f"{torch}.cond({truth.tensor}, lambda: {sides[0]}, lambda: {sides[1]}, ())"
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from compilescope.fixes.branches.branch import RULES
+from compilescope.fixes.compilation.own_files import own_modules
 from compilescope.fixes.compilation.settings import with_flags
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
@@ -47,6 +48,8 @@ def _propose(subject: Subject) -> Patch:
     function = subject.function
     if subject.module.class_of(function) is None or not receiver_of(subject.module, function):
         raise Refused("no module says whether it trains")
+    if not subject.program.facts.seen and not _is_evaluated(subject):
+        raise NeedsRun("it helps in evaluation only, and no line calls `eval()`")
     edit = Edit(subject.module)
     written: set[str] = set()
     for branch in branches:
@@ -57,6 +60,18 @@ def _propose(subject: Subject) -> Patch:
         return with_flags(subject, _FLAG, edit=edit, states=states)
     except NotMeant:  # The flag is set already.
         return Patch(edit.files(), states=states)
+
+
+def _is_evaluated(subject: Subject) -> bool:
+    """Does the program put anything into evaluation mode? A module trains until it is told."""
+    return any(
+        isinstance(each, cst.Call)
+        and isinstance(each.func, cst.Attribute)
+        and each.func.attr.value in ("eval", "train", "from_pretrained")
+        and (each.func.attr.value != "train" or "False" in module.code(each))
+        for module in own_modules(subject.program)
+        for each in module.walk()
+    )
 
 
 def _branches(subject: Subject) -> Iterator[cst.If]:

@@ -25,7 +25,7 @@ def _propose(subject: Subject) -> Patch:
     module, line = subject.module, subject.statement
     asked = _asked_for(subject)
     call = output_call(subject) if asked is None else None
-    if not subject.program.facts.seen and _is_counted(subject):
+    if not subject.program.facts.seen and (_is_counted(subject) or _is_asked(subject, call)):
         raise NeedsRun("the program reads its own output, so something may be missing")
     edit = Edit(module)
     torch = edit.module_name("torch")
@@ -125,6 +125,21 @@ def _is_counted(subject: Subject) -> bool:
     main = subject.program.main
     texts = [subject.module.text, *([subject.program.text(main)] if main else [])]
     return any(word in text for text in texts for word in _READERS)
+
+
+def _is_asked(subject: Subject, call: cst.Call | None) -> bool:
+    """Does the file ask a progress bar what it shows? `bar.n`, `bar.postfix`"""
+    module = subject.module
+    if call is None or output_of(module, call) != "progress":
+        return False
+    func = cst.ensure_type(call.func, cst.Attribute)
+    bar = module.code(func.value)
+    return any(
+        isinstance(node, cst.Attribute)
+        and module.code(node.value) == bar
+        and not isinstance(module.parent(node), cst.Call)
+        for node in module.walk()
+    )
 
 
 FIX = Fix(

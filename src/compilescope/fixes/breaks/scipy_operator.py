@@ -57,6 +57,7 @@ def _propose(subject: Subject) -> Patch:
     assert isinstance(call, cst.Call)
     host = next(HOSTS[name] for name in module.meaning(call.func) if name in HOSTS)
     _check_arguments(module, call, len(host.inputs))
+    _check_no_error(subject, call)
     edit = Edit(module)
     name = module.code(call.func).rsplit(".", 1)[-1]
     operator = module.fresh_name(f"{name}_operator")
@@ -92,6 +93,17 @@ def _check_arguments(module: SourceModule, call: cst.Call, inputs: int) -> None:
             raise Refused(f"`{short(module, call)}` takes more than arrays, and may return more")
         if module.code(arg.value) not in ("True", "False"):
             raise Refused(f"`{short(module, arg.value)}` is no constant")
+
+
+def _check_no_error(subject: Subject, call: cst.Call) -> None:
+    """Raises `Refused` where the run came by with a tensor that SciPy raises for."""
+    module = subject.module
+    if runs_without_grad(module, call):
+        return
+    for arg in call.args:
+        code = module.code(arg.value)
+        if any(fact.requires_grad for fact in subject.facts(code)):
+            raise Refused(f"SciPy raises where `{code}` requires a gradient; an operator would not")
 
 
 def _written(host: Host, call: str, torch: str, qualified: str) -> str:

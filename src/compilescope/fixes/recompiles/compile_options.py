@@ -5,6 +5,7 @@ For each: what it is for, and when it won't help.
 
 from __future__ import annotations
 
+from compilescope.fixes.arguments.edits import is_computed
 from compilescope.fixes.arguments.guarded import (
     cause_of,
     check_counted,
@@ -52,7 +53,8 @@ def _dynamic(subject: Subject) -> Patch:
         raise Refused("an int that is an argument's default stays constant, dynamic or not")
     if _NO_NUMBERS & {cause.expected, cause.actual}:
         raise Refused("NaN and infinity stay constant, dynamic or not")
-    if "(" in cause.subject.split(".size()")[0].removeprefix("len("):
+    value = cause.subject.split(".size()")[0].removeprefix("len(")
+    if "(" in value or is_computed(value):
         raise Refused("the value comes from a graph break, which has to be fixed first")
     check_no_parameter(subject)
     region = region_of(subject)

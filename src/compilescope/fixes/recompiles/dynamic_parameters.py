@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from compilescope.findings.recompiles import RecompileFinding
 from compilescope.fixes.arguments.guarded import cause_of, numbers_seen, size_of
 from compilescope.fixes.compilation.regions import region_of
 from compilescope.fixes.compilation.settings import price_of_dynamic, with_dynamic
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.model.bodies import Recompile
 from compilescope.source.refusals import NotMeant, Refused
 
 _OWN = "force_parameter_static_shapes"
@@ -21,6 +23,8 @@ def _propose(subject: Subject) -> Patch:
     cause = cause_of(subject)
     if cause.rule_id == _ANY_SIZE:
         _check_parameter(subject)
+    if subject.program.digest.sites and not _is_of_own_code(subject, cause):
+        raise Refused("this recompile may go away once the graph breaks are fixed")
     if region_of(subject).is_of_many:
         raise NotMeant("several objects are compiled, each with sizes that never change")
     if numbers_seen(subject) & {0, 1}:
@@ -32,6 +36,14 @@ def _propose(subject: Subject) -> Patch:
         with_dynamic(subject, dict.fromkeys(flags, False)),
         states=f"{names} {verb} False for the whole program. {price_of_dynamic(subject)}".strip(),
     )
+
+
+def _is_of_own_code(subject: Subject, cause: RecompileFinding) -> bool:
+    """After a break, layers of torch's are compiled one by one and share their code; a finding
+    about one has the user's line that calls it."""
+    events = subject.program.run.events_with(cause.because)
+    files = {each.body.frame.file for each in events if isinstance(each.body, Recompile)}
+    return not files or any(map(subject.program.is_own, files))
 
 
 def _check_parameter(subject: Subject) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from compilescope.fixes.arguments.guarded import cause_of
+from compilescope.fixes.arguments.guarded import cause_of, recompiled_function
 from compilescope.fixes.compilation.own_files import own_modules
 from compilescope.fixes.compilation.regions import is_compiled
 from compilescope.fixes.compilation.settings import eager_then_compile
@@ -13,7 +13,8 @@ from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
 from compilescope.source.flow.liveness import targets
-from compilescope.source.refusals import NeedsRun, NotMeant
+from compilescope.source.refusals import NeedsRun, NotMeant, Refused
+from compilescope.source.syntax.bindings import parameters_of, receiver_of
 from compilescope.source.trees import cst
 
 _PASSED = ("kwargs[", "args[")
@@ -29,11 +30,26 @@ def _propose(subject: Subject) -> Patch:
     if "." not in cause.subject and not cause.subject.startswith("G["):
         # A caller that passes two kinds of things needs both; nothing is prepared by the first.
         raise NotMeant(f"`{cause.subject}` is passed by the caller, not created by the first call")
-    if cause.subject.removeprefix("type(").startswith(_PASSED) and not subject.program.facts.seen:
+    if not subject.program.facts.seen and _is_passed(subject, cause.subject):
         raise NeedsRun("it is unknown whether every call passes the same object")
     if subject.program.is_own(subject.file) and not _is_prepared(subject, cause.subject):
         raise NotMeant(f"compiled code does not change `{cause.subject}`, so no call prepares it")
     return eager_then_compile(subject)
+
+
+def _is_passed(subject: Subject, value: str) -> bool:
+    """Is it part of an argument, which may be another object in each call?"""
+    value = value.removeprefix("type(")
+    root = _NAMES.match(value)
+    if value.startswith(_PASSED) or root is None:
+        return value.startswith(_PASSED)
+    try:
+        module, function = recompiled_function(subject)
+    except Refused:  # A library's, whose own objects it is about more often.
+        return False
+    if isinstance(function, cst.Lambda):
+        return True
+    return root[0] in parameters_of(function) and root[0] != receiver_of(module, function)
 
 
 def _is_prepared(subject: Subject, value: str) -> bool:

@@ -177,15 +177,31 @@ def check_no_decision(subject: Subject) -> None:
     if isinstance(node, cst.BaseStatement):
         return
     _check_sizing(subject, node)
+    for each in (node, *_calls_for_it(module, node)):
+        where = _decided_by(module, each)
+        if where is not None:
+            raise Refused(f"Python control flow depends on the number in `{short(module, where)}`")
+
+
+def _decided_by(module: SourceModule, node: cst.CSTNode) -> cst.CSTNode | None:
+    """What hangs on it, or on a name that it is given."""
     where = decides(module, node)
-    statement = subject.statement
-    names = _names_given(statement)
+    names = _names_given(module.statement_of(node))
     if where is None and names:
         function = module.function_of(node)
         found = reads(module, function.body) if function is not None else ()
         where = next((w for r in found if r.value in names and (w := decides(module, r))), None)
-    if where is not None:
-        raise Refused(f"Python control flow depends on the number in `{short(module, where)}`")
+    return where
+
+
+def _calls_for_it(module: SourceModule, node: cst.CSTNode) -> Iterator[cst.Call]:
+    """The calls in this file of the function that returns it."""
+    function = module.function_of(node)
+    if function is None or module.around(node, cst.Return) is None:
+        return
+    for each in module.walk():
+        if isinstance(each, cst.Call) and _last_name(each.func) == function.name.value:
+            yield each
 
 
 def _check_sizing(subject: Subject, node: cst.CSTNode) -> None:

@@ -26,6 +26,7 @@ from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef
 from compilescope.model.values import RETURNED as RETURNED
 from compilescope.model.values import ValueFact as ValueFact
+from compilescope.model.values import is_permuted
 from compilescope.patterns import late
 from compilescope.source.flow.liveness import parameters, targets
 from compilescope.source.syntax.module import SourceModule
@@ -208,6 +209,7 @@ def tensor_fact(info: TensorInfo, *, parameter: bool = False) -> ValueFact:
         shape=tuple(size if isinstance(size, int) else -1 for size in info.shape),
         device=info.device,
         requires_grad=info.requires_grad,
+        permuted=info.stride is not None and is_permuted(info.shape, info.stride),
     )
 
 
@@ -359,18 +361,39 @@ def _distinct(facts: Iterator[ValueFact] | list[ValueFact]) -> _Facts:
     return tuple(dict.fromkeys(facts))
 
 
+_DTYPES = {"builtins.bool": "bool", "builtins.int": "int64", "builtins.float": "float32"}
+
+
 class ValueFacts(msgspec.Struct, frozen=True):
     """By file, line and name: what the name held when the line was about to run."""
 
     seen: dict[str, dict[int, dict[str, tuple[ValueFact, ...]]]] = {}
     shapes: dict[str, dict[int, tuple[dict[str, tuple[int, ...]], ...]]] = {}
     """By file and line: the shapes of the tensors that were there together, of distinct visits."""
+    held: dict[str, dict[str, str]] = {}
+    """By file and name: the dtype of the tensor that a change of the text gave a name in the place
+    of a number; empty where it follows from the type of the number."""
 
     def at(self, file: str, line: int, name: str) -> tuple[ValueFact, ...]:
         """All distinct values seen; empty where the line was not reached or the name not there.
         `self.weight` and the like are names too: attributes one step deep are kept; and `RETURNED`
         is what a `return` of that line gave."""
-        return self.seen.get(file, {}).get(line, {}).get(name, ())
+        return self.as_held(file, name, self.seen.get(file, {}).get(line, {}).get(name, ()))
+
+    def all_at(self, file: str, line: int) -> dict[str, tuple[ValueFact, ...]]:
+        """By name, as `at` has it."""
+        names = self.seen.get(file, {}).get(line, {})
+        return {name: self.as_held(file, name, seen) for name, seen in names.items()}
+
+    def as_held(self, file: str, name: str, seen: tuple[ValueFact, ...]) -> tuple[ValueFact, ...]:
+        """What was seen before the change of the text, as the tensors that are there now."""
+        dtype = self.held.get(file, {}).get(name)
+        if dtype is None:
+            return seen
+        dtypes = {dtype or _DTYPES.get(fact.type, "") for fact in seen}
+        return tuple(
+            ValueFact("tensor", "torch.Tensor", dtype=each, shape=()) for each in sorted(dtypes)
+        )
 
     def reached(self, file: str, line: int) -> bool:
         """Did the program come by?"""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.kinds import kind_of
 from compilescope.fixes.values.tensors import bare
 from compilescope.source.flow import liveness
 from compilescope.source.flow.aliasing import changes_in_place
@@ -183,7 +184,7 @@ def _is_over_rest(subject: Subject, name: str, dims: cst.Arg, line: int) -> bool
     parts = [e.value for e in dims.value.elements] if isinstance(dims.value, cst.Tuple) else []
     given = [number(each) for each in (parts or [dims.value])]
     rank = next(iter(ranks)) if len(ranks) == 1 else None
-    if not isinstance(rank, int) or any(not isinstance(each, int) for each in given):
+    if not rank or any(not isinstance(each, int) for each in given):
         return False
     return {each % rank for each in given if isinstance(each, int)} == set(range(1, rank))
 
@@ -291,6 +292,8 @@ def _width_of(subject: Subject, edit: Edit, name: str, loop: cst.For) -> str:
         raise Refused(f"it is unknown which numbers `{short(module, value)}` may give")
     _check_way(module, statement, loop)
     tensor, dim = found
+    if _may_be_one_number(subject, tensor):
+        raise Refused(f"`{short(module, tensor)}` may have no dimensions")
     if not isinstance(tensor, cst.Name):
         fresh = module.fresh_name("scores")
         edit.put_before(statement, f"{fresh} = {module.code(tensor)}")
@@ -300,6 +303,11 @@ def _width_of(subject: Subject, edit: Edit, name: str, loop: cst.For) -> str:
         if module.line(later) >= module.line(statement):
             raise Refused(f"`{tensor.value}` is another one after the numbers were found in it")
     return f"{tensor.value}.shape[{dim}]"
+
+
+def _may_be_one_number(subject: Subject, tensor: cst.BaseExpression) -> bool:
+    seen = subject.facts(subject.module.code(tensor), subject.module.line(tensor))
+    return any(fact.shape == () for fact in seen) or kind_of(subject, tensor).shape == ()
 
 
 def _check_way(module: SourceModule, statement: cst.BaseStatement, loop: cst.For) -> None:
