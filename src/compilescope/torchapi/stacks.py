@@ -128,9 +128,21 @@ def with_columns(frames: list[Frame], error: BaseException, translator: Any) -> 
 
 def traced_lines(error: BaseException) -> list[traceback.FrameSummary]:
     """The user's lines that Dynamo was tracing, for an error that Dynamo put no stack on: each
-    translator that the error passed through knows its own."""
-    found = (translator.frame_summary() for translator in translators_of(error))
-    return [each for each in found if isinstance(each, traceback.FrameSummary)]
+    translator that the error passed through knows its own.
+
+    Before the first instruction, and where the outermost function returns, what fails is the graph
+    as a whole: no line is to blame.
+    """
+    translators = translators_of(error)
+    if not translators or _opname(translators[0]).startswith("RETURN"):
+        return []
+    found = [translator.frame_summary() for translator in translators]
+    told = [each for each in found if isinstance(each, traceback.FrameSummary)]
+    return told if all((each.lineno or 0) > 0 for each in told) else []
+
+
+def _opname(translator: Any) -> str:
+    return str(getattr(getattr(translator, "current_instruction", None), "opname", ""))
 
 
 def translators_of(error: BaseException) -> list[Any]:
