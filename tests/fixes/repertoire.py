@@ -11,8 +11,11 @@ import sys
 import warnings
 from pathlib import Path
 
+import msgspec
+
 import compilescope
 from compilescope.analysis.digest import digest
+from compilescope.findings.recompiles import count_strictly
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.subject import Program, Subject, subjects_of
 from compilescope.source.examples import Example, RefusalExample
@@ -51,7 +54,10 @@ def program_of(folder: Path, text: str, name: str = "program.py") -> Program:
             torch.compiler.set_stance("default")
     torch._dynamo.reset()
     run = seen.run
-    return Program(run, digest(run), str(path))
+    found = digest(run)
+    # Every recompile, also for versions that the program needs: fixes are asked about each.
+    found = msgspec.structs.replace(found, recompiles=count_strictly(found.recompiles))
+    return Program(run, found, str(path))
 
 
 def _forget(folder: Path, imported: set[str]) -> None:
@@ -79,7 +85,7 @@ def holds(fix: Fix, example: Example | RefusalExample, found: list[Subject]) -> 
         return any(re.search(example.because, each) for each in refusals(fix, found))
     first = meant(fix, found)
     try:
-        patch = fix.propose(first) if first is not None else None
+        patch = fix.propose(first.meant_for(fix.rules)) if first is not None else None
     except Refused:
         return False
     return patch is not None and [*patch.files.values()] == [example.good]
@@ -91,7 +97,7 @@ def refusals(fix: Fix, found: list[Subject]) -> list[str]:
     for each in found:
         if fix.rules & each.keys:
             try:
-                fix.propose(each)
+                fix.propose(each.meant_for(fix.rules))
                 return []
             except Refused as refused:
                 reasons.append(str(refused))
@@ -101,7 +107,7 @@ def refusals(fix: Fix, found: list[Subject]) -> list[str]:
 def meant(fix: Fix, found: list[Subject]) -> Subject | None:
     """What the fix is meant for, of what was found: the first that it does not call somebody
     else's."""
-    keyed = [each for each in found if fix.rules & each.keys]
+    keyed = [each.meant_for(fix.rules) for each in found if fix.rules & each.keys]
     return next((each for each in keyed if _is_meant(fix, each)), next(iter(keyed), None))
 
 

@@ -39,7 +39,7 @@ def proposed(folder: Path, update: str) -> Patch:
     fix = next(each for each in all_fixes() if each.id == "where-for-if")
     subject = meant(fix, subjects(folder, PROGRAM.format(update=update)))
     assert subject is not None
-    return fix.propose(subject)
+    return fix.propose(subject.meant_for(fix.rules))
 
 
 def test_another_attribute_of_the_same_object_is_no_second_read(tmp_path: Path) -> None:

@@ -186,7 +186,7 @@ for size in (3, 5, 7):
     fix = next(each for each in all_fixes() if each.id == "mark-dynamic")
     for subject in found:
         try:
-            (new,) = fix.propose(subject).files.values()
+            (new,) = fix.propose(subject.meant_for(fix.rules)).files.values()
         except Refused:
             continue
         assert "mark_dynamic" not in new[: new.index("for size")]

@@ -9,7 +9,7 @@ import msgspec
 
 from compilescope.findings.compile_ids import calls_after_recompiles, recompile_seconds
 from compilescope.findings.finding import Finding, Toll
-from compilescope.model.bodies import FailedGuard, GraphBreak, Recompile
+from compilescope.model.bodies import CacheEntryMiss, FailedGuard, GraphBreak, Recompile
 from compilescope.model.body import FindingKind, Level
 from compilescope.model.event import Event
 from compilescope.model.fingerprint import fingerprint
@@ -309,20 +309,32 @@ def _changes(event: Event, body: Recompile) -> list[FailedGuard]:
         nearest = body.entries[0]
     else:
         named = [entry for entry in body.entries if entry.failed] or body.entries
-        nearest = min(named, key=lambda entry: len({folded(each.subject) for each in entry.failed}))
+        nearest = min(named, key=_distance)
     return sorted(nearest.failed, key=_precedence)
 
 
+def _distance(entry: CacheEntryMiss) -> int:
+    """How many values changed. An entry whose object is gone would fit but for that."""
+    if any(each.kind == "WEAKREF" for each in entry.failed):
+        return 0
+    return len({folded(each.subject) for each in entry.failed})
+
+
 def _precedence(failed: FailedGuard) -> int:
-    """A mode explains what follows from it, a value that is there or not explains its sizes."""
+    """A mode explains what follows from it, a value that is there or not explains its sizes, and
+    a parameter, whose size stays a constant, those of what it is multiplied with."""
     subject = failed.subject
+    if failed.kind == "WEAKREF":
+        return -1
     if subject.endswith(".training"):
         return 0
     if failed.kind == "GLOBAL_STATE":
         return 1
     if "None" in (failed.expected, failed.actual) or failed.kind == "ACCESSOR":
         return 2
-    return 4 if _SIZE.search(subject) else 3 if subject.endswith((".dtype", ".device")) else 5
+    if subject.endswith((".dtype", ".device")) or "._parameters[" in subject:
+        return 3
+    return 4 if _SIZE.search(subject) else 5
 
 
 def _cause(
@@ -347,7 +359,8 @@ def _cause(
     because = tuple([event.id for event, _, _ in group])
     after = [frame.run.calls_after.get(event.id) for event, _, _ in group][-1:]
     together = [
-        msgspec.structs.replace(each, count=len(hits[folded(each.subject)])) for each in others
+        msgspec.structs.replace(each, count=len(hits[family]))
+        for each, family in zip(others, [*same][1:], strict=True)
     ]
     return msgspec.structs.replace(
         led,

@@ -144,7 +144,7 @@ def _answers(subject: Subject) -> Iterator[tuple[Fix, Patch | Refused]]:
 
 def _answer(fix: Fix, subject: Subject) -> Patch | Refused:
     try:
-        return fix.propose(subject)
+        return fix.propose(subject.meant_for(fix.rules))
     except Refused as refusal:
         return refusal
     except Exception:  # A fix is a plugin: a fault in one must not take a report down.

@@ -193,25 +193,28 @@ class Subject:
     @property
     def rule(self) -> str:
         """`print-call`, `recompile/size-change`; empty where no rule explains it."""
-        if isinstance(self.finding, RecompileFinding):
-            return self.finding.rule_id if self.finding.is_named else ""
-        return self.finding.rule or ""
+        return _rule_of(self.finding)
 
     @property
     def keys(self) -> frozenset[str]:
         """What a fix may name it by: `print-call`, `GB0124`, `category/logging`,
-        `recompile/size-change`, `recompile`."""
-        found = {self.rule}
-        match self.finding:
-            case RecompileFinding(is_named=True, guard_kind=kind):
-                found |= {"recompile", f"recompile/{kind}"}
-            # A break that fullgraph=True made an error is mended as any other.
-            case (
-                BreakFinding(gb_id=gb_id, category=category)
-                | FailureFinding(gb_id=gb_id, category=category, gb_type=str())
-            ):
-                found |= {gb_id or "", f"category/{category}"}
-        return frozenset(found - {"", "category/"})
+        `recompile/size-change`, `recompile`; of a recompile by any of the guards that failed."""
+        found = _keys_of(self.finding)
+        if isinstance(self.finding, RecompileFinding):
+            found = found.union(*map(_keys_of, self.finding.together))
+        return found
+
+    def meant_for(self, rules: frozenset[str]) -> Subject:
+        """The same cause by the guard that these rules are about: the one that explains the others
+        if it is one of theirs, else the first that failed with it."""
+        led = self.finding
+        if not isinstance(led, RecompileFinding) or rules & _keys_of(led):
+            return self
+        other = next((each for each in led.together if rules & _keys_of(each)), None)
+        if other is None:
+            return self
+        same = {name: getattr(led, name) for name in ("fingerprint", "because", "count", "seconds")}
+        return replace(self, finding=msgspec.structs.replace(other, **same))
 
     @property
     def recompile(self) -> RecompileFinding | None:
@@ -276,6 +279,26 @@ class Subject:
         if not seen:
             return None
         return all(fact.kind in ("tensor", "parameter") for fact in seen)
+
+
+def _rule_of(finding: Finding) -> str:
+    if isinstance(finding, RecompileFinding):
+        return finding.rule_id if finding.is_named else ""
+    return finding.rule or ""
+
+
+def _keys_of(finding: Finding) -> frozenset[str]:
+    found = {_rule_of(finding)}
+    match finding:
+        case RecompileFinding(is_named=True, guard_kind=kind):
+            found |= {"recompile", f"recompile/{kind}"}
+        # A break that fullgraph=True made an error is mended as any other.
+        case (
+            BreakFinding(gb_id=gb_id, category=category)
+            | FailureFinding(gb_id=gb_id, category=category, gb_type=str())
+        ):
+            found |= {gb_id or "", f"category/{category}"}
+    return frozenset(found - {"", "category/"})
 
 
 def subjects_of(program: Program) -> list[Subject]:

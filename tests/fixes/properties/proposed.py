@@ -125,7 +125,7 @@ def _proposed(
         program = replace(program, facts=_facts(program, places))
     for subject in found:
         try:
-            patch = case.of.propose(replace(subject, program=program))
+            patch = case.of.propose(replace(subject.meant_for(case.of.rules), program=program))
         except Refused:
             continue
         (text,) = patch.files.values()

@@ -172,7 +172,7 @@ def try_subject(
 def _proposed(fix: Fix, subject: Subject, options: SearchOptions) -> Patch | Refused:
     """A patch, or why there is none."""
     try:
-        patch = fix.propose(subject)
+        patch = fix.propose(subject.meant_for(fix.rules))
         _check_options(patch, subject, options)
     except Refused as reason:
         return reason

@@ -1,0 +1,180 @@
+"""Does the first screen say what an expert would? Runs each of `real_programs/`, prints a table.
+
+    python benchmarks/real_programs.py [--out FOLDER] [--limit SECONDS] [--plain] [name ...]
+
+Beside each program stands an expectation, written before anybody saw our answer: the verdict, the
+line to point at first, what must be advised, what must never be said. Programs whose packages are
+not installed are left out, and said to be. The runs and what each one's screen said are kept in the
+folder. With --plain each program also runs without us, and torch's own log counts its recompiles.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from compilescope.errors import ToolError
+from compilescope.findings.finding import Finding
+from compilescope.model.home import find_run
+from compilescope.model.run import read_run
+from compilescope.report.section import Reading
+
+PROGRAMS = Path(__file__).parent / "real_programs"
+_LIMIT_S = 600.0
+"""Chosen: ten times what the slowest takes on a quiet machine."""
+_MODULES = {"torch_geometric": "torch_geometric", "openai-whisper": "whisper"}
+_NEVER = ("Internal error", "Not tried:")
+"""What no first screen may say."""
+
+
+class Expectation(msgspec.Struct, frozen=True):
+    """What an expert says of a program."""
+
+    about: str
+    source: str
+    packages: tuple[str, ...]
+    command: tuple[str, ...]
+    launcher: str
+    verdict: str
+    first: str
+    first_any: tuple[str, ...]
+    advise: tuple[str, ...]
+    never: tuple[str, ...]
+    why: str
+
+
+class Answer(NamedTuple):
+    """What was found to be otherwise, and the counts."""
+
+    misses: tuple[str, ...]
+    breaks: int
+    recompiles: int
+    causes: int
+
+
+def expectations(names: list[str]) -> dict[Path, Expectation]:
+    found = {}
+    for file in sorted(PROGRAMS.glob("*/*.toml")):
+        if not names or file.stem in names:
+            text = file.read_bytes()
+            found[file.with_suffix(".py")] = msgspec.toml.decode(text, type=Expectation)
+    return found
+
+
+def missing_packages(expected: Expectation) -> list[str]:
+    modules = {name: _MODULES.get(name, name.replace("-", "_")) for name in expected.packages}
+    return [name for name, module in modules.items() if importlib.util.find_spec(module) is None]
+
+
+def run_program(file: Path, expected: Expectation, home: Path, limit: float) -> str:
+    """The first screen."""
+    torchrun = ["--torchrun"] if expected.launcher == "torchrun" else []
+    command = [sys.executable, "-m", "compilescope", "run", "--dir", str(home), *torchrun]
+    done = subprocess.run(
+        [*command, *expected.command],
+        cwd=file.parent,
+        capture_output=True,
+        text=True,
+        timeout=limit,
+        env={**os.environ, "NO_COLOR": "1"},
+    )
+    return done.stdout + done.stderr
+
+
+def judge(expected: Expectation, reading: Reading, screen: str) -> Answer:
+    causes = reading.causes
+    misses = [f"says: {word}" for word in _NEVER if word in screen]
+    misses += [f"says: {found[0]}" for word in expected.never if (found := _search(word, screen))]
+    keys = [(each.kind, each.fingerprint) for each in causes]
+    misses += ["a cause twice"] if len(set(keys)) < len(keys) else []
+    if expected.verdict == "fine":
+        misses += [f"false alarm: {each.title}" for each in causes[:1]]
+    elif not causes:
+        misses.append("nothing found")
+    else:
+        misses += _first_misses(expected, causes[0], screen)
+    return Answer(
+        tuple(misses),
+        len(reading.digest.sites),
+        sum(frame.count for frame in reading.digest.recompiles),
+        len(causes),
+    )
+
+
+def _first_misses(expected: Expectation, first: Finding, screen: str) -> list[str]:
+    wanted = {" ".join(each.split()) for each in (expected.first, *expected.first_any)}
+    line = " ".join(first.source.split())
+    misses = []
+    if not any(each in line or (line and line in each) for each in wanted):
+        misses.append(f"first is {first.title} at `{line}`")
+    told = screen.partition("Start here")[2].partition("\nCauses")[0] or screen
+    text = " ".join(told.split())
+    misses += [f"no advice like {word}" for word in expected.advise if not _search(word, text)]
+    return misses
+
+
+def _search(pattern: str, text: str) -> re.Match[str] | None:
+    return re.search(pattern, text, re.IGNORECASE)
+
+
+def plain_recompiles(file: Path, expected: Expectation, limit: float) -> int:
+    """By torch's own log."""
+    start = ["-m", "torch.distributed.run"] if expected.launcher == "torchrun" else []
+    done = subprocess.run(
+        [sys.executable, *start, *expected.command],
+        cwd=file.parent,
+        capture_output=True,
+        text=True,
+        timeout=limit,
+        env={**os.environ, "TORCH_LOGS": "recompiles"},
+    )
+    return done.stderr.count("Recompiling function")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--limit", type=float, default=_LIMIT_S)
+    parser.add_argument("--plain", action="store_true")
+    parser.add_argument("names", nargs="*")
+    asked = parser.parse_args()
+    out: Path = asked.out or Path(tempfile.mkdtemp(prefix="real-programs-"))
+    out.mkdir(parents=True, exist_ok=True)
+    good = total = 0
+    for file, expected in expectations(asked.names).items():
+        if lacking := missing_packages(expected):
+            print(f"{file.stem:32} left out: needs {shlex.join(lacking)}", flush=True)
+            continue
+        home = out / file.stem
+        try:
+            screen = run_program(file, expected, home, asked.limit)
+            (out / f"{file.stem}.txt").write_text(screen)
+            answer = judge(expected, Reading(read_run(find_run(home, None))), screen)
+        except (subprocess.TimeoutExpired, ToolError, OSError) as error:
+            print(f"{file.stem:32} no answer: {type(error).__name__}", flush=True)
+            total += 1
+            continue
+        misses = list(answer.misses)
+        if asked.plain and (true := plain_recompiles(file, expected, asked.limit)):
+            misses += [f"{true} recompiles by torch's log"] if true != answer.recompiles else []
+        total, good = total + 1, good + (not misses)
+        counts = (
+            f"{answer.breaks:3} breaks {answer.recompiles:3} recompiles {answer.causes:3} causes"
+        )
+        print(f"{file.stem:32} {counts}  {'; '.join(misses) or 'ok'}", flush=True)
+    print(f"{good} of {total} as an expert would. The screens are in {out}.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
