@@ -12,7 +12,6 @@ SHORTFALLS: dict[str, str] = {
     "length of the list has a graph of its own: two recompiles for one break",
     "models/gpt2_training": "once the first call is eager, layers that share code are compiled one "
     "by one",
-    "models/longformer_script": "the field of the config does not lead around the break",
     "models/mixtral_script": "the library installs hooks at every call, and not only at the first",
     "registry/gb0015": "a sparse tensor breaks on its way in, however it is used then",
     "registry/gb0017": "the piece that is moved out is an operator of torch's that compiles itself",
