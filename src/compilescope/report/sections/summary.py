@@ -179,7 +179,11 @@ def _figures(reading: Reading) -> list[Figure]:
             "bad" if limits else "warn" if lost else "good",
             "recompiles" if reading.full and digest.recompiles else "",
         ),
-        Figure(_spent(digest.compile_seconds), "Compile time", _phases(digest)),
+        Figure(
+            _spent(digest.compile_seconds),
+            "Compile time",
+            "; ".join(filter(None, (_phases(digest), _end_of_compiling(digest)))),
+        ),
     ]
 
 
@@ -250,8 +254,6 @@ def _facts(digest: Digest) -> list[Block]:
     if digest.unexplained_skips:
         skipped = count(len(digest.unexplained_skips), "frame")
         rows.append(("Unexplained", words(f"{skipped} skipped without a reason")))
-    if digest.called_regions and digest.graphs:
-        rows.append(("Compiling", words(_end_of_compiling(digest))))
     ranks = sorted({process.rank for process in digest.processes})
     if len(digest.processes) > 1:
         label = f", ranks {first_few(map(str, ranks))}" if len(ranks) > 1 else ""
@@ -260,19 +262,18 @@ def _facts(digest: Digest) -> list[Block]:
 
 
 def _end_of_compiling(digest: Digest) -> str:
-    """Of the function that went on longest."""
+    """Of the function that went on longest; empty where nobody counted its calls."""
+    if not digest.graphs:
+        return ""
     compiled = [each for each in digest.called_regions if each.last_compiled]
     on = [each for each in compiled if each.calls == each.last_compiled > 1]
     if on:
         many = f" in {len(on)} of {len(compiled)} functions" if len(compiled) > 1 else ""
-        return f"goes on{many}: the last call, {on[0].calls}, compiled too"
+        return f"goes on in call {on[0].calls}, the last{many}"
     if not compiled:
-        return "before the first call that was counted"
+        return ""
     last = max(compiled, key=lambda each: each.last_compiled)
-    calls = "its first call" if last.last_compiled == 1 else f"call {last.last_compiled}"
-    if last.calls == 1:
-        return "in the only call"
-    return f"stopped after {calls} of {last.calls}"
+    return f"stopped after call {last.last_compiled} of {last.calls}" if last.calls > 1 else ""
 
 
 SECTION = Section("summary", 0, _build)
