@@ -66,7 +66,10 @@ def long_description() -> str:
     pages = f"https://github.com/{source}/blob/main/"
     text = (ROOT / "README.md").read_text("utf-8")
     text = re.sub(r'\b(src|srcset)="(?!\w+:)', rf'\1="{pictures}', text)
-    return re.sub(r"\]\((?!\w+:|#)", f"]({pages}", text)
+    # What stands between backticks is no link: `layers[0](x)`.
+    parts = re.split(r"(```.*?```)", text, flags=re.S)
+    parts[::2] = [re.sub(r"\]\((?!\w+:|#)", f"]({pages}", part) for part in parts[::2]]
+    return "".join(parts)
 
 
 setup(

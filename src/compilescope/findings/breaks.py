@@ -12,6 +12,9 @@ from compilescope.model.fingerprint import fingerprint
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame, origin_of
 
+_BACKWARD = "Tensor.backward()"
+"""In PyTorch's name of a break: a whole training step is compiled, not the model."""
+
 
 class BreakFinding(Finding, frozen=True, kw_only=True):
     """A place in the user's code at which Dynamo had to stop.
@@ -64,6 +67,8 @@ class BreakFinding(Finding, frozen=True, kw_only=True):
 
     @property
     def toll(self) -> Toll:
+        if _BACKWARD in self.gb_type:
+            return Toll.PROGRAM
         return Toll.EAGER if self.gave_up else Toll.EVERY_CALL
 
     @property

@@ -19,6 +19,8 @@ from compilescope.model.stack import origin_of
 class Toll(enum.IntEnum):
     """When a cause costs something, worst first."""
 
+    PROGRAM = 0
+    """The wrong part of the program is compiled: what else is lost in there is moot."""
     EAGER = 1
     """In every call: a whole function runs without a graph."""
     AGAIN = 2

@@ -19,8 +19,13 @@ class Remedy(msgspec.Struct, frozen=True):
     True wherever its rule fires: a rule cannot know what a fix would check before it changes code.
     """
 
-    kind: Literal["source", "upgrade", "judgement"]
+    kind: Literal["program", "source", "upgrade", "judgement"]
+    """`program`: it changes what is compiled, which makes changes of single lines moot."""
     text: str
+
+
+def program(text: str) -> Remedy:
+    return Remedy("program", text)
 
 
 def source(text: str) -> Remedy:

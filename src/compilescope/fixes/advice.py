@@ -44,6 +44,8 @@ _SOURCE_OF_CAUSE = 8_000
 it calls, not a whole program."""
 _MOST_PROPOSALS = 3
 """For one cause. Chosen: what a report can show; each fix that is asked looks at the source."""
+_LAST_RESORT = 200
+"""`Fix.order` from which a change comes after what a person can do."""
 _BROKEN_VALUE = "broken-value"
 _STILL_A_VALUE = ("value-from-outside", "value-read-first", "outside-of-compiled")
 """Without the break, but with the value as an argument, which is guarded as it was before."""
@@ -311,14 +313,19 @@ class _Adviser(msgspec.Struct, dict=True):
         subject = Subject(finding, self.program)
         proposals = proposals_for(subject, most=_MOST_PROPOSALS + len(spoken))
         made = [(fix, patch) for fix, patch in proposals.made if fix.id not in spoken]
-        offered = [self._proposed(subject, fix, patch) for fix, patch in made]
+        of_program = [by_hand(each.text) for each in finding.remedy if each.kind == "program"]
+        remedies = tuple(each for each in finding.remedy if each.kind != "program")
+        last = [self._proposed(subject, *each) for each in made if each[0].order >= _LAST_RESORT]
+        offered = [self._proposed(subject, *each) for each in made if each[0].order < _LAST_RESORT]
+        yield from of_program
         if self.program.stops > stops and not any(each.diff for each in (*verified, *offered)):
             yield self._not_tried(number)
             yield from offered
-            yield from (by_hand(remedy.text) for remedy in finding.remedy)
+            yield from (by_hand(remedy.text) for remedy in remedies)
             return
         yield from sorted(offered, key=lambda advice: not advice.diff)
-        yield from self._words(proposals, finding.remedy, alone=not offered)
+        yield from self._words(proposals, remedies, alone=not (offered or of_program or last))
+        yield from last
 
     def _not_tried(self, number: int) -> Advice:
         which = f" --cause {number}" if number else ""

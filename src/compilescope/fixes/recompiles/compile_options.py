@@ -5,6 +5,10 @@ For each: what it is for, and when it won't help.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
+
+from compilescope.findings.recompiles import RecompileFinding
 from compilescope.fixes.arguments.edits import is_computed
 from compilescope.fixes.arguments.guarded import (
     cause_of,
@@ -240,14 +244,24 @@ def _dynamic_source(subject: Subject) -> Patch:
     cause = cause_of(subject)
     if not cause.actual.lstrip("-").isdigit():
         raise NotMeant("the setting only takes integers")
-    name = _source_name(cause.subject)
+    names = [_source_name(cause.subject), *_ints_with(cause)]
     check_not_needed(subject)
     check_counted(subject)
     edit = main_edit(subject)
     torch = edit.module_name("torch")
     # Added to what is there: other numbers may be named by other fixes, or by the environment.
-    put_setting(edit, f'{torch}.compiler.config.dynamic_sources += ",{name}"')
-    return Patch(edit.files(), states=f"A number at `{name}` may vary in every compiled function.")
+    put_setting(edit, f'{torch}.compiler.config.dynamic_sources += ",{",".join(names)}"')
+    where = " and ".join(f"`{name}`" for name in names)
+    number = "A number" if len(names) == 1 else "Numbers"
+    return Patch(edit.files(), states=f"{number} at {where} may vary in every compiled function.")
+
+
+def _ints_with(cause: RecompileFinding) -> Iterator[str]:
+    """Others that changed with it: left constant, they would make the function compile again."""
+    for other in cause.together:
+        if other.actual.lstrip("-").isdigit():
+            with suppress(NotMeant):
+                yield _source_name(other.subject)
 
 
 def _source_name(guarded: str) -> str:
