@@ -46,9 +46,9 @@ def test_breaks_have_root_cause_and_place(seen: Digest) -> None:
 
 def test_recompiles_have_every_failed_guard_and_its_value(seen: Digest) -> None:
     mix = next(frame for frame in seen.recompiles if frame.function == "mix")
-    causes = {(cause.subject, cause.expected, cause.actual) for cause in mix.causes}
+    causes = {(cause.subject, cause.expected, cause.actual) for cause in mix.guards}
     assert causes == {("x.size()[0]", "3", "4"), ("flag", "True", "False")}
-    assert {cause.file for cause in mix.causes} == {MODEL}
+    assert {cause.file for cause in mix.guards} == {MODEL}
 
 
 def test_frames_left_to_eager(seen: Digest) -> None:

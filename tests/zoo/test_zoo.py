@@ -85,7 +85,7 @@ def test_recompiles(seen: tuple[Truth, Digest]) -> None:
     found = {
         (frame.resumed_at or frame.line, frame.count, c.subject, c.expected, c.actual)
         for frame in digest.recompiles
-        for c in frame.causes
+        for c in frame.guards
     }
     expected = {(r.line, r.count, r.guard, r.expected, r.actual) for r in truth.recompiles}
     assert found == expected

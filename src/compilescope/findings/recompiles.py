@@ -131,7 +131,7 @@ class RecompiledFrame(msgspec.Struct, frozen=True, kw_only=True):
 # What differs from run to run in Dynamo's names: addresses, ids, counters, lines to resume at.
 _PASSING = late(r"0x[0-9a-fA-F]+|\b\d{9,}\b|(?<=___)\d+|(?<=__resume_at_)\d+_\d+")
 _INDEX = late(r"\['?\d+'?\]")
-_SIZE = late(r"\.size\(\)\[\d+\]$")
+_SIZE = late(r"\.(?:size|stride)\(\)\[\d+\]$")
 _STACK_VALUE = late(r"___stack\d+")
 _Member = tuple[Event, Recompile]
 
@@ -364,7 +364,8 @@ def _cause(
     ]
     return msgspec.structs.replace(
         led,
-        count=_most_of_a_rank(accepted),
+        # One that the limit refused left no other trace where it was the first.
+        count=_most_of_a_rank(accepted) or 1,
         ranks=_ranks(frozenset([event.rank for event, _, _ in group])),
         because=because,
         together=tuple(together[:_MOST_TOGETHER]),

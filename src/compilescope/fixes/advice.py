@@ -44,8 +44,7 @@ _SOURCE_OF_CAUSE = 8_000
 it calls, not a whole program."""
 _MOST_PROPOSALS = 3
 """For one cause. Chosen: what a report can show; each fix that is asked looks at the source."""
-_LAST_RESORT = 200
-"""`Fix.order` from which a change comes after what a person can do."""
+_LAST_RESORT = 200  # `Fix.order` from which a change comes after what a person can do.
 _BROKEN_VALUE = "broken-value"
 _STILL_A_VALUE = ("value-from-outside", "value-read-first", "outside-of-compiled")
 """Without the break, but with the value as an argument, which is guarded as it was before."""

@@ -269,7 +269,7 @@ def _end_of_compiling(digest: Digest) -> str:
     on = [each for each in compiled if each.calls == each.last_compiled > 1]
     if on:
         many = f" in {len(on)} of {len(compiled)} functions" if len(compiled) > 1 else ""
-        return f"goes on in call {on[0].calls}, the last{many}"
+        return f"continues in call {on[0].calls}, the last{many}"
     if not compiled:
         return ""
     last = max(compiled, key=lambda each: each.last_compiled)

@@ -60,7 +60,8 @@ class CallCounts:
         region = _Region(len(self._regions))
         self._regions.append(region)
         enter = self._enters[context] = self._counter(region)
-        context.enter_exit_hooks.append(enter)
+        # Before torch's own: a signal that comes while ours runs must not leave theirs entered.
+        context.enter_exit_hooks.insert(0, enter)
 
     def count_existing(self) -> None:
         """Functions that were compiled before we came are entered like any other."""
