@@ -6,9 +6,9 @@ torch calls this for every frame that Dynamo looked at; those that were compiled
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
-import compilescope
 from compilescope.model.bodies import FrameSkipped, SkipCause
 from compilescope.model.stack import CodeRef
 from compilescope.torchapi.hook import Hook, HookedCall, Watch
@@ -20,7 +20,7 @@ _CAUSES: dict[str, SkipCause] = {
     "an error was suppressed during compilation": "unexplained",
     "compilation failed with a custom frame execution strategy": "unexplained",
 }
-_OURS = os.path.dirname(compilescope.__file__) + os.sep
+_OURS = str(Path(__file__).parents[2]) + os.sep
 _SKIP_ASKED_FOR = "Dynamo decided to skip the frame while tracing"
 _NOTHING_TO_COMPILE = "No ops traced"
 
