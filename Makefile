@@ -12,8 +12,7 @@ VENV := .venv$(if $(TORCH),-$(TORCH))
 PINS := $(if $(TORCH),$(VENV)/constraints.txt,constraints.txt)
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# The order of the files is tests/conftest.py's.
-PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
+PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 # One more than there are cores: the tests are made to run side by side, and a quarter of their time
 # they wait for a child, a browser or a limit.
 JOBS ?= $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) + 1)")

@@ -127,8 +127,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         light = [item for item in items if not any(map(item.get_closest_marker, _HEAVY_MARKS))]
         config.hook.pytest_deselected(items=set(items) - set(light))
         items[:] = light
-    # Long files first: a worker that got one last would keep the others waiting.
-    items.sort(key=lambda item: not _is_heavy(item.path))
     for item in items:
         if item.get_closest_marker("gpu") and not _has_gpu():
             item.add_marker(pytest.mark.skip(reason="no CUDA device"))
