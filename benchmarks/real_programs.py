@@ -28,6 +28,7 @@ from compilescope.findings.finding import Finding
 from compilescope.model.home import find_run
 from compilescope.model.run import read_run
 from compilescope.report.section import Reading
+from compilescope.report.sections.spared import spared
 
 PROGRAMS = Path(__file__).parent / "real_programs"
 _LIMIT_S = 600.0
@@ -46,6 +47,7 @@ class Expectation(msgspec.Struct, frozen=True):
     command: tuple[str, ...]
     launcher: str
     verdict: str
+    """`loss`; `fine`; or `hint`: nothing is lost, and a change would spare a compilation."""
     first: str
     first_any: tuple[str, ...]
     advise: tuple[str, ...]
@@ -97,8 +99,11 @@ def judge(expected: Expectation, reading: Reading, screen: str) -> Answer:
     misses += [f"says: {found[0]}" for word in expected.never if (found := _search(word, screen))]
     keys = [(each.kind, each.fingerprint) for each in causes]
     misses += ["a cause twice"] if len(set(keys)) < len(keys) else []
-    if expected.verdict == "fine":
+    if expected.verdict in ("fine", "hint"):
         misses += [f"false alarm: {each.title}" for each in causes[:1]]
+        if expected.verdict == "hint" and not causes:
+            hints = spared(reading)
+            misses += _first_misses(expected, hints[0], screen) if hints else ["no hint"]
     elif not causes:
         misses.append("nothing found")
     else:
@@ -117,7 +122,8 @@ def _first_misses(expected: Expectation, first: Finding, screen: str) -> list[st
     misses = []
     if not any(each in line or (line and line in each) for each in wanted):
         misses.append(f"first is {first.title} at `{line}`")
-    told = screen.partition("Start here")[2].partition("\nCauses")[0] or screen
+    _, _, told = screen.partition("Could be spared" if expected.verdict == "hint" else "Start here")
+    told = told.partition("\nCauses")[0] or screen
     text = " ".join(told.split())
     misses += [f"no advice like {word}" for word in expected.advise if not _search(word, text)]
     return misses

@@ -7,8 +7,14 @@ from collections.abc import Iterable
 
 import msgspec
 
-from compilescope.findings.compile_ids import calls_after_recompiles, recompile_seconds
+from compilescope.findings.compile_ids import (
+    CompileKey,
+    calls_after_recompiles,
+    compile_key,
+    recompile_seconds,
+)
 from compilescope.findings.finding import Finding, Toll
+from compilescope.findings.versions import versions_used_once
 from compilescope.model.bodies import CacheEntryMiss, FailedGuard, GraphBreak, Recompile
 from compilescope.model.body import FindingKind, Level
 from compilescope.model.event import Event
@@ -45,6 +51,10 @@ class RecompileFinding(Finding, frozen=True, kw_only=True):
     """Other guards that failed in these recompiles, with no cost of their own."""
     calls_after: int | None = None
     """Calls of the compiled region since its last such recompile; None where nobody counted."""
+    special: int = 0
+    """In so many of these the size was 0 or 1, which have a version of their own."""
+    replaced: bool = False
+    """The version before served a single call and was never asked for again."""
     needed: bool = False
     """The program needs both versions: they were compiled once and are reused. No loss."""
 
@@ -144,7 +154,9 @@ def recompiled_frames(run: Run) -> list[RecompiledFrame]:
     if not groups:
         return []
     broken_at = _expressions_at_breaks(run)
-    recorded = _Recorded(recompile_seconds(run), calls_after_recompiles(run))
+    recorded = _Recorded(
+        recompile_seconds(run), calls_after_recompiles(run), versions_used_once(run)
+    )
     root = run.header.root
     frames = [
         _frame(code, members, broken_at.get((code.file, code.resumed_at), ""), recorded, root)
@@ -269,6 +281,7 @@ class _Recorded(msgspec.Struct, frozen=True):
 
     spent: dict[str, float]
     calls_after: dict[str, int]
+    used_once: set[CompileKey]
 
 
 class _Shared(msgspec.Struct, frozen=True):
@@ -283,14 +296,14 @@ class _Shared(msgspec.Struct, frozen=True):
 
 def _causes(frame: _Shared, members: list[_Member]) -> tuple[RecompileFinding, ...]:
     """One for each value that explains some of the recompiles."""
-    groups: dict[str, list[tuple[Event, Recompile, list[FailedGuard]]]] = {}
+    groups: dict[str, list[_Change]] = {}
     for event, body in members:
-        failed = _changes(event, body)
-        if failed:
-            groups.setdefault(folded(failed[0].subject), []).append((event, body, failed))
+        change = _change(event, body, frame.run.used_once)
+        if change is not None:
+            groups.setdefault(folded(change.failed[0].subject), []).append(change)
     causes = []
     for group in groups.values():
-        if all(body.refused for _, body, _ in group) and len(groups) > 1:
+        if all(each.body.refused for each in group) and len(groups) > 1:
             continue  # The limit was used up by the others.
         causes.append(_cause(frame, group))
     if len(causes) > 1:
@@ -299,18 +312,31 @@ def _causes(frame: _Shared, members: list[_Member]) -> tuple[RecompileFinding, .
     return tuple([_judged(cause, total) for cause in causes])
 
 
-def _changes(event: Event, body: Recompile) -> list[FailedGuard]:
-    """What is different from the earlier compilation that comes nearest: the one with the fewest
-    values that changed; of several the one that was used last. What explains the others first."""
+class _Change(msgspec.Struct, frozen=True):
+    """What is different from the version that comes nearest."""
+
+    event: Event
+    body: Recompile
+    failed: list[FailedGuard]
+    """What explains the others first."""
+    replaced: bool
+    """That version was used once."""
+
+
+def _change(event: Event, body: Recompile, used_once: set[CompileKey]) -> _Change | None:
+    """From the earlier compilation that comes nearest: the one with the fewest values that changed;
+    of several the one that was used last."""
     if not body.entries:
-        return []
+        return None
     if compilation_number(event.compile_id) > MOST_WALKED:
         # Of the other entries one guard alone is known.
         nearest = body.entries[0]
     else:
         named = [entry for entry in body.entries if entry.failed] or body.entries
         nearest = min(named, key=_distance)
-    return sorted(nearest.failed, key=_precedence)
+    failed = sorted(nearest.failed, key=_precedence)
+    replaced = compile_key(event, nearest.compile_id) in used_once
+    return _Change(event, body, failed, replaced) if failed else None
 
 
 def _distance(entry: CacheEntryMiss) -> int:
@@ -326,10 +352,8 @@ def _precedence(failed: FailedGuard) -> int:
     subject = failed.subject
     if failed.kind == "WEAKREF":
         return -1
-    if subject.endswith(".training"):
-        return 0
-    if failed.kind == "GLOBAL_STATE":
-        return 1
+    if _is_mode(subject, failed.kind):
+        return 1 if failed.kind == "GLOBAL_STATE" else 0
     if "None" in (failed.expected, failed.actual) or failed.kind == "ACCESSOR":
         return 2
     if subject.endswith((".dtype", ".device")) or "._parameters[" in subject:
@@ -337,27 +361,31 @@ def _precedence(failed: FailedGuard) -> int:
     return 4 if _SIZE.search(subject) else 5
 
 
-def _cause(
-    frame: _Shared, group: list[tuple[Event, Recompile, list[FailedGuard]]]
-) -> RecompileFinding:
+def _is_mode(subject: str, kind: str) -> bool:
+    """A program sets it itself: each of its states is wanted, be it for a single call."""
+    return kind == "GLOBAL_STATE" or subject.endswith(".training")
+
+
+def _cause(frame: _Shared, group: list[_Change]) -> RecompileFinding:
     first: dict[str, tuple[FailedGuard, Frame | None]] = {}
     same: dict[str, list[str]] = {}
     """By family, its values in the order in which they failed."""
     hits: dict[str, set[str]] = {}
-    for event, _, failed in group:
-        for each in failed:
-            first.setdefault(each.subject, (each, _place(each, event)))
+    for change in group:
+        for each in change.failed:
+            first.setdefault(each.subject, (each, _place(each, change.event)))
             family = same.setdefault(folded(each.subject), [])
             if each.subject not in family:
                 family.append(each.subject)
-            hits.setdefault(folded(each.subject), set()).add(event.id)
+            hits.setdefault(folded(each.subject), set()).add(change.event.id)
     # The value of the broken expression is what Dynamo left on top of the stack.
     top = max(_STACK_VALUE.findall(" ".join(first)), default="") if frame.broken else ""
     made = [_of_family(frame, first, family, top) for family in same.values()]
     led, *others = made
-    accepted = [event for event, body, _ in group if not body.refused]
-    because = tuple([event.id for event, _, _ in group])
-    after = [frame.run.calls_after.get(event.id) for event, _, _ in group][-1:]
+    events = [change.event for change in group]
+    accepted = [change.event for change in group if not change.body.refused]
+    because = tuple([event.id for event in events])
+    after = frame.run.calls_after.get(because[-1])
     together = [
         msgspec.structs.replace(each, count=len(hits[family]))
         for each, family in zip(others, [*same][1:], strict=True)
@@ -366,11 +394,13 @@ def _cause(
         led,
         # One that the limit refused left no other trace where it was the first.
         count=_most_of_a_rank(accepted) or 1,
-        ranks=_ranks(frozenset([event.rank for event, _, _ in group])),
+        ranks=_ranks(frozenset([event.rank for event in events])),
         because=because,
         together=tuple(together[:_MOST_TOGETHER]),
         seconds=_seconds(frame.run.spent, because),
-        calls_after=after[0] if after else None,
+        calls_after=after,
+        special=sum([change.failed[0].actual in _SPECIAL for change in group]),
+        replaced=any(change.replaced for change in group),
     )
 
 
@@ -412,21 +442,31 @@ _MOST_SIZES, _MOST_STATES = 2, 3
 """Recompiles for one value that a program may need. A size has a fixed, a free and a special (0 or
 1) version; a mode, a dtype or an optional value has two states, and another one may have two for
 each. Of any other value one change is enough to say that there are two of them."""
+_SPECIAL = ("0", "1")
 _STATES = ("True", "False", "None")
 
 
 def _judged(cause: RecompileFinding, total: int) -> RecompileFinding:
     """Whether the program needs the versions it compiled. The evidence: each situation was compiled
-    once, and then there were at least as many calls as versions that compiled nothing."""
+    once and used again, and then there were at least as many calls as versions that compiled
+    nothing."""
     if cause.limit_hit or cause.calls_after is None or cause.calls_after <= total:
         return cause
-    if _SIZE.search(cause.subject):
-        most = _MOST_SIZES
-    elif cause.expected in _STATES or cause.actual in _STATES or cause.subject.endswith(".dtype"):
+    is_size, is_dtype = is_of_size(cause), cause.subject.endswith(".dtype")
+    if is_size:
+        # A second ordinary size makes it free: a third has no version of its own.
+        most = min(1 + cause.special, _MOST_SIZES)
+    elif cause.expected in _STATES or cause.actual in _STATES or is_dtype:
         most = _MOST_STATES
     else:
         most = 1
-    return msgspec.structs.replace(cause, needed=0 < cause.count <= most)
+    is_wanted = is_size or is_dtype or _is_mode(cause.subject, cause.guard_kind)
+    needed = 0 < cause.count <= most and (is_wanted or not cause.replaced)
+    return msgspec.structs.replace(cause, needed=needed)
+
+
+def is_of_size(cause: RecompileFinding) -> bool:
+    return _SIZE.search(cause.subject) is not None
 
 
 def count_strictly(frames: Iterable[RecompiledFrame]) -> tuple[RecompiledFrame, ...]:

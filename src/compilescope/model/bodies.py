@@ -139,6 +139,9 @@ class CacheEntryMiss(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     further. Only frames that are compiled more than 16 times have such."""
     newest: str = ""
     """The compile id of the newest of those."""
+    fails: int | None = None
+    """How often its guards had failed by then, this time included, as PyTorch counts; None where it
+    does not."""
 
 
 class Recompile(EventBody, frozen=True):
@@ -222,6 +225,23 @@ class RegionCalls(EventBody, frozen=True):
     region: int
     """Its number in its process."""
     calls: int
+
+
+class VersionFails(msgspec.Struct, frozen=True, gc=False):
+    """A compiled version of a function, and how often its guards failed in all."""
+
+    compile_id: str
+    fails: int
+
+
+class VersionsSeen(EventBody, frozen=True):
+    """The versions of a function that was compiled again, when they were last looked at."""
+
+    frame: CodeRef
+    versions: tuple[VersionFails, ...]
+    """Most recently used first."""
+    misses: int
+    """How often none of them had fitted by then: so many recompiles had begun."""
 
 
 class Phase(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -361,6 +381,7 @@ Body = (
     | GraphTime
     | RegionTime
     | RegionCalls
+    | VersionsSeen
     | StepsProfiled
     | CacheAccess
     | KernelEmitted

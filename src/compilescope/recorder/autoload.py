@@ -70,6 +70,8 @@ def watch_process(
     def write_end() -> None:
         if watch.counts is not None:
             watch.counts.write()
+        if watch.versions is not None:
+            watch.versions.write()
         if watch.timing is not None:
             watch.timing.write()
         if watch.profiler is not None:

@@ -108,7 +108,7 @@ def start_with(reading: Reading) -> list[Block]:
         *_untried(reading),
         # A page has no list of all causes whose numbers these could be.
         *(
-            _cause_item(place if reading.page else number, finding, reading)
+            cause_item(place if reading.page else number, finding, reading)
             for place, (number, finding) in enumerate(chosen, 1)
         ),
     ]
@@ -147,7 +147,7 @@ def _untried(reading: Reading) -> list[Block]:
     ]
 
 
-def _cause_item(number: int, finding: Finding, reading: Reading) -> Item:
+def cause_item(number: int, finding: Finding, reading: Reading) -> Item:
     """A cause in short: its line, why, and the first change."""
     where = f"{place(finding.file, finding.line, reading.root)} in {finding.function}"
     target = anchor_of(finding) if reading.full else ""

@@ -21,6 +21,7 @@ from compilescope.model.cache_key import KeyParts
 from compilescope.model.stack import Frame
 from compilescope.processes.interruptions import let_through
 from compilescope.torchapi.guards.misses import Misses
+from compilescope.torchapi.guards.versions import CompiledVersions
 from compilescope.torchapi.sinks import Sink
 from compilescope.torchapi.times.phases import PhaseLog
 from compilescope.torchapi.times.region_calls import CallCounts
@@ -82,6 +83,8 @@ class Watch:
     """Likewise, for `profile`."""
     counts: CallCounts | None = None
     """How often regions are called, while hooks are on."""
+    versions: CompiledVersions | None = None
+    """The functions that were compiled again, while hooks are on."""
     phases: PhaseLog | None = None
     """The phases of compilations, while hooks are on."""
     failed: Callable[[BaseException], None] | None = None

@@ -17,6 +17,7 @@ from typing import Any
 from compilescope.model.bodies import HookUnavailable
 from compilescope.plugins import discover
 from compilescope.torchapi import hooks as hooks_package
+from compilescope.torchapi.guards.versions import CompiledVersions
 from compilescope.torchapi.hook import Hook, Watch, observed
 from compilescope.torchapi.sinks import announce
 from compilescope.torchapi.times.phases import PhaseLog
@@ -51,7 +52,9 @@ def hook_into(watch: Watch, undo: ExitStack) -> None:
     announce(watch.sink, undo)
     watch.phases = PhaseLog(watch.sink)
     undo.callback(watch.phases.close)
-    watch.counts = CallCounts(watch.sink)
+    watch.versions = CompiledVersions(watch.sink)
+    undo.callback(watch.versions.write)
+    watch.counts = CallCounts(watch.sink, watch.versions.look)
     undo.callback(watch.counts.close)
     if watch.time:
         watch.timing = Timing(watch.sink)

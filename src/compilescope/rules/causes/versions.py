@@ -9,13 +9,16 @@ _MODES = {"train-eval": "training and evaluation", "grad-mode": "with and withou
 
 
 def version_words(cause: RecompileFinding) -> str:
-    """`training and evaluation`, `x of one size and of any size`, `with and without mask`."""
+    """`training and evaluation`, `the first and later sizes of x`, `with and without mask`."""
     if cause.rule in _MODES:
         return _MODES[cause.rule]
     subject = shown(folded(cause.subject) if cause.also else cause.subject)
     size = size_of(cause.subject)
+    if size is not None and not {"0", "1"}.isdisjoint((cause.expected, cause.actual)):
+        special = "1" if "1" in (cause.expected, cause.actual) else "0"
+        return f"`{shown(size[0])}` of size {special} and of others"
     if size is not None:
-        return f"one size and any size of `{shown(size[0])}`"
+        return f"the first and later sizes of `{shown(size[0])}`"
     if "None" in (cause.expected, cause.actual):
         return f"with and without `{subject}`"
     return f"two values of `{subject}`"

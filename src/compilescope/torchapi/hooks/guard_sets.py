@@ -27,6 +27,8 @@ def _record(watch: Watch, call: HookedCall) -> None:
     manager: Any = call["self"].guard_manager
     compile_id = current_compile_id()
     frame = frame_number(compile_id)
+    if watch.versions is not None:
+        watch.versions.note_code(frame, call["builder"].f_code)
     code = code_ref(call["builder"].f_code)
     if compilation_number(compile_id) >= MOST_KEPT:
         # Guards of the same code come from the same lines.

@@ -11,9 +11,10 @@ from typing import Any
 
 from compilescope.model.bodies import CacheEntryMiss, FailedGuard
 from compilescope.model.guards import readable, without_comment
-from compilescope.model.storms import MOST_WALKED, compilation_number
+from compilescope.model.storms import MOST_WALKED, compilation_number, frame_number
 from compilescope.torchapi.compilation.current import current_compile_id
 from compilescope.torchapi.guards.checks import failed_guards
+from compilescope.torchapi.guards.versions import fails_of
 from compilescope.torchapi.hook import Hook, HookedCall, Watch
 
 _NO_ACCESS = re.compile(r"^\w+GuardAccessor: (?P<why>.+) on (?P<subject>\S+)$")
@@ -35,7 +36,10 @@ def _record(watch: Watch, call: HookedCall) -> None:
         return  # The stance `fail_on_recompile`: nothing is compiled again.
     misses = watch.frame.misses
     if not misses:
-        misses.storm = compilation_number(current_compile_id()) > MOST_WALKED
+        current = current_compile_id()
+        misses.storm = compilation_number(current) > MOST_WALKED
+        if watch.versions is not None:
+            watch.versions.note_miss(frame_number(current))
     if misses.code is None:
         misses.code = code
     reason = str(call.result or "")
@@ -64,7 +68,7 @@ def _miss(
         failed = [FailedGuard(str(invalid), "the guarded object", "alive", "gone", "WEAKREF")]
     elif not failed and words:
         failed = [_in_torchs_words(readable(without_comment(words)), f_locals)]
-    return CacheEntryMiss(compile_id, tuple(failed), words)
+    return CacheEntryMiss(compile_id, tuple(failed), words, fails=fails_of(manager))
 
 
 def _in_torchs_words(text: str, f_locals: dict[str, Any]) -> FailedGuard:

@@ -6,6 +6,8 @@ from compilescope.torchapi.hook import Hook, HookedCall, Watch
 
 
 def _record(watch: Watch, call: HookedCall) -> None:
+    if watch.versions is not None:
+        watch.versions.write()
     watch.sink.new_epoch()
 
 

@@ -44,8 +44,10 @@ class _Entered(threading.local):
 class CallCounts:
     """The regions of one capture."""
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: Sink, look: Callable[[], None]) -> None:
+        """`look` is called now and then, each time after twice as many calls."""
         self._sink = sink
+        self._look = look
         self._entered = _Entered()
         self._regions: list[_Region] = []
         self._enters: weakref.WeakKeyDictionary[Any, Callable[[], Any]] = (
@@ -85,6 +87,7 @@ class CallCounts:
         try:
             if len(regions) > _DEEPEST:
                 del regions[: _DEEPEST // 2]
+            self._look()
             if region.calls >= _FIRST_WRITTEN:
                 self._write(region)
         except Exception as error:  # The border of a hook.
