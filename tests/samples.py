@@ -40,6 +40,7 @@ from compilescope.model.bodies import (
     ProcessEnded,
     ProcessStarted,
     Recompile,
+    RegionCalls,
     ReproWritten,
     SourceSeen,
     StepsProfiled,
@@ -48,6 +49,8 @@ from compilescope.model.bodies import (
     TuneAttempt,
     TuneOutcome,
     Unknown,
+    VersionFails,
+    VersionsSeen,
     Violation,
 )
 from compilescope.model.event import Event, encode
@@ -67,6 +70,17 @@ HOSTILE = (
     "<script>window.hurt=1</script><img src=x onerror=window.hurt=1>'\"`*_[|]"
     "\x00\x1b[31m\u202etxt\u202c</pre></details>&lt;" + "y" * 300
 )
+SIZED = """import torch
+
+
+def forward(x):
+    return torch.relu(x) * 2
+
+
+step = torch.compile(forward)
+for size in range(2, 42):
+    step(torch.ones(size, 4))
+"""
 SOURCE = "\n".join(
     ["import torch", "", "", "class Model(torch.nn.Module):", ""]
     + ["    def forward(self, x):", "        h = self.layer(x)", "        if h.mean() > 0:"]
@@ -296,6 +310,28 @@ def ranks_run() -> Run:
     return Run(header, events, MemoryArtifacts())
 
 
+def sized_run() -> Run:
+    """A size that was fixed at first, in a program that went on well."""
+    artifacts = MemoryArtifacts()
+    code = CodeRef(f"{ROOT}/model.py", 4, "forward")
+    place = frame(5, source="    return torch.relu(x) * 2", column=11, end_column=24)
+    guard = FailedGuard("x.size()[0] == 2", "x.size()[0]", "2", "3", frame=place)
+    bodies: list[tuple[Body, str]] = [
+        (SourceSeen(f"{ROOT}/model.py", artifacts.put(SIZED, "py")), ""),
+        (GraphCaptured(stage="dynamo", ops=2, frame=code, region=code), "0/0"),
+        (CompileTime(9_000, frame=code, region=0, call=1), "0/0"),
+        (Recompile(code, (CacheEntryMiss("0/0", (guard,), fails=1),)), "0/1"),
+        (CompileTime(9_000, frame=code, region=0, call=2), "0/1"),
+        (RegionCalls(region=0, calls=40), ""),
+        (VersionsSeen(code, (VersionFails("0/1", 0), VersionFails("0/0", 1)), misses=1), ""),
+    ]
+    events = (
+        event(body, number=n, stack=(place,), compile_id=compile_id or None)
+        for n, (body, compile_id) in enumerate(bodies)
+    )
+    return with_artifacts(run_of(*events, command=("model.py",), cwd=ROOT), artifacts)
+
+
 def big_run(causes: int = 200, graphs: int = 500, events: int = 10_000) -> Run:
     """As much as a long training job leaves behind."""
     artifacts = MemoryArtifacts()
@@ -428,6 +464,7 @@ RUNS = {
         "full": full_run(),
         "later": later_run(),
         "ranks": ranks_run(),
+        "sized": sized_run(),
         "hostile": hostile_run(),
         "logged": logged_run(),
         "models": benchmark_run(),

@@ -47,6 +47,7 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     breaks_hidden: bool = False
     """There may be more: frames fell back to eager at a break."""
     recompiles: int = 0
+    """Those that the program did not need."""
     graphs: int = 0
     eager: int = 0
     failures: int = 0
