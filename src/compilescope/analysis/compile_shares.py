@@ -11,7 +11,12 @@ from typing import Literal
 import msgspec
 
 from compilescope.analysis.digest import Digest
-from compilescope.findings.compile_ids import CompileKey, compile_key, retrace_seconds
+from compilescope.findings.compile_ids import (
+    CompileKey,
+    compile_key,
+    compile_keys,
+    retrace_seconds,
+)
 from compilescope.findings.recompiles import (
     RecompiledFrame,
     RecompileFinding,
@@ -40,7 +45,7 @@ def compile_shares(run: Run, seen: Digest) -> list[CompileShare]:
     total = sum(body.duration_ns for _, body in run.of(CompileTime)) / 1e9
     if not total:
         return []
-    again, failed = _keys(run, Recompile), _keys(run, CompileFailed)
+    again, failed = compile_keys(run, Recompile), compile_keys(run, CompileFailed)
     lost = [
         *_again(seen.recompiles, seen.root),
         *_share("failed", _unfinished(run, failed - again)),
@@ -75,7 +80,7 @@ def _broken(run: Run, seen: Digest, elsewhere: set[CompileKey | None]) -> list[C
     `elsewhere`: compilations that are counted as something else."""
     if not run.count(GraphBreak):
         return []
-    given_up = _unfinished(run, _keys(run, GraphBreak) - elsewhere)
+    given_up = _unfinished(run, compile_keys(run, GraphBreak) - elsewhere)
     counted = elsewhere | {key for key, _, _ in given_up}
     keys = {event.id: compile_key(event, event.compile_id) for event, _ in run.of(GraphBreak)}
     known = {event_id for site in seen.sites for event_id in site.because}
@@ -99,10 +104,6 @@ def _unfinished(run: Run, keys: set[CompileKey | None]) -> list[_Lost]:
         for event, body in run.of(CompileTime)
         if not body.ok and (key := compile_key(event, event.compile_id)) in keys
     ]
-
-
-def _keys(run: Run, kind: type[Recompile | CompileFailed | GraphBreak]) -> set[CompileKey | None]:
-    return {compile_key(event, event.compile_id) for event, _ in run.of(kind)}
 
 
 def _share(kind: ShareKind, lost: list[_Lost]) -> list[CompileShare]:

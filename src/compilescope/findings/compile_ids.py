@@ -7,6 +7,7 @@ import functools
 import msgspec
 
 from compilescope.model.bodies import (
+    CompileFailed,
     CompilePhases,
     CompileTime,
     GraphBreak,
@@ -44,6 +45,13 @@ def compile_key(event: Event, compile_id: str | None) -> CompileKey | None:
     # As `process_of` and `without_attempt` say, without two calls: asked of every event, by many.
     process = _process(event.id.rpartition(".")[0], event.pid)
     return process, event.epoch, compile_id.partition("_")[0]
+
+
+def compile_keys(
+    run: Run, kind: type[Recompile | CompileFailed | GraphBreak]
+) -> set[CompileKey | None]:
+    """Of the compilations with such an event."""
+    return {compile_key(event, event.compile_id) for event, _ in run.of(kind)}
 
 
 def without_attempt(compile_id: str) -> str:
@@ -119,7 +127,8 @@ def calls_after_recompiles(run: Run) -> dict[str, int]:
 
 def retrace_seconds(run: Run) -> dict[str, float]:
     """By the id of each break's event: the attempt that ended there, whose tracing was lost. Of a
-    run without phases nothing is known."""
+    run without phases nothing is known. A compilation counts once: what was lost in a recompile, or
+    in one that failed, is part of that."""
     attempts: dict[tuple[CompileKey, int], int] = {}
     for event, phases in run.of(CompilePhases):
         for phase in phases.phases:
@@ -131,10 +140,11 @@ def retrace_seconds(run: Run) -> dict[str, float]:
             key = compile_key(event, phase.compile_id or event.compile_id)
             if key is not None:
                 attempts[key, int(match[1])] = phase.duration_ns
+    elsewhere = compile_keys(run, Recompile) | compile_keys(run, CompileFailed)
     found: dict[str, float] = {}
     for event, body in run.of(GraphBreak):
         key = compile_key(event, event.compile_id)
-        if key is None:
+        if key is None or key in elsewhere:
             continue
         number = _attempt(event.compile_id or "")
         # At a jump Dynamo compiles what it has and goes on: nothing of that attempt is lost.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Iterable
 
 import msgspec
@@ -51,8 +52,9 @@ class RecompileFinding(Finding, frozen=True, kw_only=True):
     """Other guards that failed in these recompiles, with no cost of their own."""
     calls_after: int | None = None
     """Calls of the compiled region since its last such recompile; None where nobody counted."""
-    special: int = 0
-    """In so many of these the size was 0 or 1, which have a version of their own."""
+    fixed_again: int = 0
+    """In so many of these a version that was made for another size did not fit again: the size did
+    not become free."""
     replaced: bool = False
     """The version before served a single call and was never asked for again."""
     needed: bool = False
@@ -296,16 +298,18 @@ class _Shared(msgspec.Struct, frozen=True):
 
 def _causes(frame: _Shared, members: list[_Member]) -> tuple[RecompileFinding, ...]:
     """One for each value that explains some of the recompiles."""
+    changes = [change for event, body in members if (change := _change(event, body)) is not None]
+    # What another version is nearest to later on was asked for again, but for that other change.
+    asked = Counter(change.nearest for change in changes)
+    used_once = {key for key in frame.run.used_once if asked[key] == 1}
     groups: dict[str, list[_Change]] = {}
-    for event, body in members:
-        change = _change(event, body, frame.run.used_once)
-        if change is not None:
-            groups.setdefault(folded(change.failed[0].subject), []).append(change)
+    for change in changes:
+        groups.setdefault(folded(change.failed[0].subject), []).append(change)
     causes = []
     for group in groups.values():
         if all(each.body.refused for each in group) and len(groups) > 1:
             continue  # The limit was used up by the others.
-        causes.append(_cause(frame, group))
+        causes.append(_cause(frame, group, used_once))
     if len(causes) > 1:
         causes.sort(key=lambda cause: (-(cause.seconds or 0.0), -cause.count))
     total = sum([cause.count for cause in causes])
@@ -319,11 +323,11 @@ class _Change(msgspec.Struct, frozen=True):
     body: Recompile
     failed: list[FailedGuard]
     """What explains the others first."""
-    replaced: bool
-    """That version was used once."""
+    nearest: CompileKey | None
+    """That version."""
 
 
-def _change(event: Event, body: Recompile, used_once: set[CompileKey]) -> _Change | None:
+def _change(event: Event, body: Recompile) -> _Change | None:
     """From the earlier compilation that comes nearest: the one with the fewest values that changed;
     of several the one that was used last."""
     if not body.entries:
@@ -335,8 +339,8 @@ def _change(event: Event, body: Recompile, used_once: set[CompileKey]) -> _Chang
         named = [entry for entry in body.entries if entry.failed] or body.entries
         nearest = min(named, key=_distance)
     failed = sorted(nearest.failed, key=_precedence)
-    replaced = compile_key(event, nearest.compile_id) in used_once
-    return _Change(event, body, failed, replaced) if failed else None
+    key = compile_key(event, nearest.compile_id)
+    return _Change(event, body, failed, key) if failed else None
 
 
 def _distance(entry: CacheEntryMiss) -> int:
@@ -366,7 +370,7 @@ def _is_mode(subject: str, kind: str) -> bool:
     return kind == "GLOBAL_STATE" or subject.endswith(".training")
 
 
-def _cause(frame: _Shared, group: list[_Change]) -> RecompileFinding:
+def _cause(frame: _Shared, group: list[_Change], used_once: set[CompileKey]) -> RecompileFinding:
     first: dict[str, tuple[FailedGuard, Frame | None]] = {}
     same: dict[str, list[str]] = {}
     """By family, its values in the order in which they failed."""
@@ -399,8 +403,8 @@ def _cause(frame: _Shared, group: list[_Change]) -> RecompileFinding:
         together=tuple(together[:_MOST_TOGETHER]),
         seconds=_seconds(frame.run.spent, because),
         calls_after=after,
-        special=sum([change.failed[0].actual in _SPECIAL for change in group]),
-        replaced=any(change.replaced for change in group),
+        fixed_again=_fixed_again(group),
+        replaced=any(change.nearest in used_once for change in group),
     )
 
 
@@ -438,11 +442,19 @@ def _of_family(
     )
 
 
-_MOST_SIZES, _MOST_STATES = 2, 3
-"""Recompiles for one value that a program may need. A size has a fixed, a free and a special (0 or
-1) version; a mode, a dtype or an optional value has two states, and another one may have two for
-each. Of any other value one change is enough to say that there are two of them."""
+_MOST_STATES = 3
+"""Recompiles for one value that a program may need. A mode, a dtype or an optional value has two
+states, and another one may have two for each. Of any other value one change is enough to say that
+there are two of them."""
 _SPECIAL = ("0", "1")
+
+
+def _fixed_again(group: list[_Change]) -> int:
+    made = {compile_key(change.event, change.event.compile_id) for change in group}
+    ordinary = [change for change in group if change.failed[0].actual not in _SPECIAL]
+    return sum([change.nearest in made for change in ordinary])
+
+
 _STATES = ("True", "False", "None")
 
 
@@ -454,8 +466,8 @@ def _judged(cause: RecompileFinding, total: int) -> RecompileFinding:
         return cause
     is_size, is_dtype = is_of_size(cause), cause.subject.endswith(".dtype")
     if is_size:
-        # A second ordinary size makes it free: a third has no version of its own.
-        most = min(1 + cause.special, _MOST_SIZES)
+        # Of each situation: a size is fixed at first, and free after it changed.
+        most = 0 if cause.fixed_again else cause.count
     elif cause.expected in _STATES or cause.actual in _STATES or is_dtype:
         most = _MOST_STATES
     else:

@@ -10,6 +10,7 @@ patch = Patch(edit.files())
 from __future__ import annotations
 
 import textwrap
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
@@ -154,7 +155,10 @@ class Edit:
             tree = _with_imports(tree, list(self._imports.values()))
         text = self._code(tree)
         try:
-            compile(text, self.module.path, "exec", dont_inherit=True)
+            with warnings.catch_warnings():
+                # Python warns of what it sees in the text; its author has not written that.
+                warnings.simplefilter("ignore")
+                compile(text, self.module.path, "exec", dont_inherit=True)
         except (SyntaxError, ValueError) as error:
             raise Refused(f"the change would not be valid Python: {error}") from None
         return text
