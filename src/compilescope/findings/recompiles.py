@@ -12,11 +12,18 @@ from compilescope.findings.compile_ids import (
     CompileKey,
     calls_after_recompiles,
     compile_key,
+    compile_keys,
     recompile_seconds,
 )
 from compilescope.findings.finding import Finding, Toll
 from compilescope.findings.versions import versions_used_once
-from compilescope.model.bodies import CacheEntryMiss, FailedGuard, GraphBreak, Recompile
+from compilescope.model.bodies import (
+    CacheEntryMiss,
+    CompileFailed,
+    FailedGuard,
+    GraphBreak,
+    Recompile,
+)
 from compilescope.model.body import FindingKind, Level
 from compilescope.model.event import Event
 from compilescope.model.fingerprint import fingerprint
@@ -58,7 +65,8 @@ class RecompileFinding(Finding, frozen=True, kw_only=True):
     replaced: bool = False
     """The version before served a single call and was never asked for again."""
     needed: bool = False
-    """The program needs both versions: they were compiled once and are reused. No loss."""
+    """The program needs both versions: they were compiled once and are reused. No loss. Nor is one
+    that failed: what is lost there is the failure's."""
 
     @property
     def kind(self) -> FindingKind:
@@ -157,7 +165,10 @@ def recompiled_frames(run: Run) -> list[RecompiledFrame]:
         return []
     broken_at = _expressions_at_breaks(run)
     recorded = _Recorded(
-        recompile_seconds(run), calls_after_recompiles(run), versions_used_once(run)
+        recompile_seconds(run),
+        calls_after_recompiles(run),
+        versions_used_once(run),
+        compile_keys(run, CompileFailed) - {None},
     )
     root = run.header.root
     frames = [
@@ -284,6 +295,7 @@ class _Recorded(msgspec.Struct, frozen=True):
     spent: dict[str, float]
     calls_after: dict[str, int]
     used_once: set[CompileKey]
+    failed: set[CompileKey | None]
 
 
 class _Shared(msgspec.Struct, frozen=True):
@@ -394,8 +406,10 @@ def _cause(frame: _Shared, group: list[_Change], used_once: set[CompileKey]) -> 
         msgspec.structs.replace(each, count=len(hits[family]))
         for each, family in zip(others, [*same][1:], strict=True)
     ]
+    failed = all(compile_key(event, event.compile_id) in frame.run.failed for event in events)
     return msgspec.structs.replace(
         led,
+        needed=failed,
         # One that the limit refused left no other trace where it was the first.
         count=_most_of_a_rank(accepted) or 1,
         ranks=_ranks(frozenset([event.rank for event in events])),
@@ -435,7 +449,8 @@ def _of_family(
         is_placed=place is not None,
         file=file,
         line=(place.line if place else 0) or code.line,
-        function=code.function,
+        # Where torch wraps a function, its code is torch's: the guard's line is in the function.
+        function=place.function if code.is_call and place is not None else code.function,
         source=place.source.strip() if place else "",
         fingerprint=_fingerprint(failed.kind, known_as, file, code.function, frame.root),
         also=tuple(others),
@@ -462,6 +477,10 @@ def _judged(cause: RecompileFinding, total: int) -> RecompileFinding:
     """Whether the program needs the versions it compiled. The evidence: each situation was compiled
     once and used again, and then there were at least as many calls as versions that compiled
     nothing."""
+    is_mode = _is_mode(cause.subject, cause.guard_kind)
+    if is_mode and cause.count == 1 and not cause.limit_hit:
+        # Nothing else could have served it, though the program may have ended there.
+        return msgspec.structs.replace(cause, needed=True)
     if cause.limit_hit or cause.calls_after is None or cause.calls_after <= total:
         return cause
     is_size, is_dtype = is_of_size(cause), cause.subject.endswith(".dtype")
@@ -472,7 +491,7 @@ def _judged(cause: RecompileFinding, total: int) -> RecompileFinding:
         most = _MOST_STATES
     else:
         most = 1
-    is_wanted = is_size or is_dtype or _is_mode(cause.subject, cause.guard_kind)
+    is_wanted = is_size or is_dtype or is_mode
     needed = 0 < cause.count <= most and (is_wanted or not cause.replaced)
     return msgspec.structs.replace(cause, needed=needed)
 

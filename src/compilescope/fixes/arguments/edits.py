@@ -79,6 +79,8 @@ def _marks(
     for value, line in values[1:]:
         with contextlib.suppress(NotMeant):  # A local of the function, which follows the others.
             given.append((passed(subject, site, value), value, line))
+    # Some calls leave it out: there is nothing to mark in `step(x, None)`.
+    given = [each for each in given if each[0].starred or not _is_literal(each[0].arg.value)]
     given.sort(key=lambda each: site.call.args.index(each[0].arg))
     named: dict[cst.Arg, str] = {}
     for each, value, line in given:
@@ -90,6 +92,11 @@ def _marks(
                 named[each.arg] = hoisted(edit, site, each.arg, wanted, earlier=list(named))
             name = named[each.arg]
         yield line(edit.module_name("torch"), name + each.path)
+
+
+def _is_literal(node: cst.BaseExpression) -> bool:
+    named = isinstance(node, cst.Name) and node.value in ("None", "True", "False")
+    return named or isinstance(node, (cst.BaseNumber, cst.BaseString))
 
 
 def split_name(value: str) -> str:

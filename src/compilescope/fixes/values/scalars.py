@@ -37,7 +37,7 @@ _SMALLEST = 1e-30
 _KEEPING_SIGN = {"sum", "mean", "max", "amax", "min", "amin", "sqrt", "detach", "float", "double"}
 
 
-_OUTSIDE = "Return the tensor, and store its number outside the compiled code."
+_OUTSIDE = "Keep the tensor, and read its number outside the compiled code."
 
 
 class Divided(Refused):

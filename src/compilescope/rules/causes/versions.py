@@ -5,7 +5,15 @@ from __future__ import annotations
 from compilescope.findings.recompiles import RecompileFinding, folded
 from compilescope.rules.recompiles._subjects import shown, size_of
 
-_MODES = {"train-eval": "training and evaluation", "grad-mode": "with and without gradients"}
+_MODES = {
+    "train-eval": "training and evaluation",
+    "grad-mode": "with and without gradients",
+    "autocast": "with and without autocast",
+    "default-dtype": "two default dtypes",
+    "default-device": "two default devices",
+    "num-threads": "two numbers of threads",
+    "inference-tensor": "with and without inference mode",
+}
 
 
 def version_words(cause: RecompileFinding) -> str:

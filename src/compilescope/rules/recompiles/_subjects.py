@@ -149,8 +149,9 @@ def both(miss: RecompileCase, *kinds: ValueKind) -> bool:
 
 def called(miss: RecompileCase) -> str:
     """The compiled function's name: of a module of torch's own it is the module's `forward`."""
+    known = miss.finding.function != miss.finding.compiled.function
     through_torch = (
-        miss.finding.compiled.is_call
+        (miss.finding.compiled.is_call and not known)
         or miss.finding.function == "<module>"
         or wrapper_note(miss) != ""
     )

@@ -18,12 +18,15 @@ def _parts(miss: RecompileCase) -> tuple[str, int]:
 
 def _again(miss: RecompileCase) -> str:
     """The values told are the first that failed; more may have."""
-    if miss.finding.count < 2:
+    again = miss.finding
+    if again.count < 2:
         return ""
-    return (
-        f" It failed in {miss.finding.count} recompiles: other sizes followed, and a dynamic graph "
-        "never serves 0 or 1."
-    )
+    if again.fixed_again:
+        return (
+            f" It failed in {again.count} recompiles: other sizes followed, and what was compiled "
+            "for them did not serve the next one."
+        )
+    return f" It failed in {again.count} recompiles, of versions that each had one size."
 
 
 def _why(miss: RecompileCase) -> str:
