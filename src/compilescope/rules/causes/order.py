@@ -81,6 +81,7 @@ RECOMPILES = (
     "constant_change",
     "other_change",
 )
+PROGRAMS = ("compiled_step", "part_in_python", "growing_cache", "generate_cache", "schedule_number", "ragged_sizes")
 NEEDED: dict[str, tuple[str, ...]] = {
     "object_gone": ("WEAKREF",),
     "backend_change": ("the backend", "BACKEND_MATCH"),

@@ -1,0 +1,82 @@
+"""Inputs of many sizes: batches padded to their longest, pictures of several sizes."""
+
+from __future__ import annotations
+
+import ast
+
+from compilescope.findings.recompiles import RecompileFinding
+from compilescope.rules.causes.library import in_library
+from compilescope.rules.causes.rule import ProgramCase, ProgramRule
+from compilescope.rules.programs._names import code
+from compilescope.rules.recompiles._subjects import member, of_a_module, shown, size_of
+from compilescope.source.outline import CompileCall, dotted
+
+_RULES = frozenset({"equal-sizes", "shape-condition", "size-change"})
+_CACHES = ("past_key_value", "cache", "key_states")
+
+
+def _applies(case: ProgramCase) -> bool:
+    finding = case.finding
+    if not isinstance(finding, RecompileFinding) or case.rule not in _RULES:
+        return False
+    subjects = [finding.subject, *(each.subject for each in finding.together)]
+    if any(word in each for each in subjects for word in _CACHES):
+        return False
+    return size_of(finding.subject) is not None and not of_a_module(finding.subject)
+
+
+def _words(case: ProgramCase) -> str:
+    finding = case.finding
+    assert isinstance(finding, RecompileFinding)
+    asked = case.compile_call
+    part = size_of(finding.subject)
+    if asked is None or part is None or asked.option("dynamic") == "True":
+        return ""
+    if case.compiled is None or case.compiled.resumed or case.passes("transformers/generation"):
+        return ""
+    pad = _padding(case)
+    outside = in_library(case.compiled.file)
+    fixed = asked.option("dynamic") == "False"
+    if not (pad or outside) or not (fixed or outside):
+        return ""
+    if asked.way == "decorator" and asked.target != case.compiled.function:
+        return ""
+    name, dim = member(shown(part[0])) or shown(part[0]), part[1]
+    sizes = f"dimension {dim} of `{name}` was {finding.expected}, then {finding.actual}"
+    more = "each further size is compiled again" if fixed else "so it is compiled twice"
+    bucket = f"pad further where {code(pad)} pads" if pad else "bring the inputs"
+    return (
+        f"The sizes of the input vary ({sizes}), {'and' if fixed else ''}{' ' if fixed else ''}{more}. Compile for any size from the "
+        f"start, {code(_dynamic(case, asked))}: one graph, whose kernels may be a little slower. Or "
+        f"{bucket} to one of a few sizes: a graph for each, and what is padded is computed for nothing."
+    )
+
+
+def _dynamic(case: ProgramCase, asked: CompileCall) -> str:
+    """The line as it should be, with what it is assigned to."""
+    text = asked.text(dynamic="True")
+    for outline in case.outlines:
+        for node in ast.walk(outline.tree):
+            if isinstance(node, ast.Assign) and node.value is asked.node:
+                return f"{ast.unparse(node.targets[0])} = {text}"
+    return text
+
+
+def _padding(case: ProgramCase) -> str:
+    """Where the user's files pad a batch to its longest; empty where nothing shows it."""
+    for outline in case.outlines:
+        for call, _ in outline.calls:
+            if dotted(call.func).rpartition(".")[2] == "pad_sequence":
+                return ast.unparse(call)
+            for keyword in call.keywords:
+                if keyword.arg == "padding" and ast.unparse(keyword.value) in ("True", "'longest'"):
+                    return f"{dotted(call.func)}(…, padding={ast.unparse(keyword.value)})"
+    return ""
+
+
+RULE = ProgramRule(
+    id="ragged-sizes",
+    order=50,
+    applies=_applies,
+    words=_words,
+)
