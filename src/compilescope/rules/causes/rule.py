@@ -198,9 +198,14 @@ class ProgramCase(msgspec.Struct, frozen=True, dict=True):
         return False
 
     def passes(self, *parts: str) -> bool:
-        """Does the stack, or the line that is meant, lie in a package of one of these names?"""
-        files = [self.finding.file, *(each.file for each in self.stack)]
-        return any(f"/{part}/" in file.replace("\\", "/") for file in files for part in parts)
+        """Does the stack, or the line that is meant, lie in an installed package with one of these
+        folders?"""
+        return any(f"/{part}/" in file for file in self._installed for part in parts)
+
+    @functools.cached_property
+    def _installed(self) -> tuple[str, ...]:
+        files = dict.fromkeys([self.finding.file, *(each.file for each in self.stack)])
+        return tuple([each.replace("\\", "/") for each in files if not is_own(each)])
 
 
 _MOST_FILES = 6

@@ -12,6 +12,7 @@ from compilescope.source.outline import Function, Outline, body_nodes, dotted
 _LONGEST = 100
 """Letters of a line of the user's in a sentence. Chosen, as the one below."""
 _MOST_LISTED = 3
+_MOST_CALLERS = 3
 _OF_MODULES = frozenset(
     {
         "eval",
@@ -65,6 +66,15 @@ def call_of(case: ProgramCase, function: Function) -> tuple[ast.Call, Function |
     return chosen[0] if len(chosen) == 1 or here else None
 
 
+def assigned(case: ProgramCase, value: ast.AST, text: str) -> str:
+    """`model = text`, where the value is bound to a name; else the text."""
+    for outline in case.outlines:
+        for node in ast.walk(outline.tree):
+            if isinstance(node, ast.Assign) and node.value is value:
+                return f"{ast.unparse(node.targets[0])} = {text}"
+    return text
+
+
 def _assigned(outlines: tuple[Outline, ...], value: ast.AST) -> set[str]:
     """The names that a value is bound to."""
     for outline in outlines:
@@ -86,22 +96,34 @@ def argument_of(call: ast.Call, function: Function, name: str) -> ast.expr | Non
 
 
 def modules_called(case: ProgramCase, function: Function) -> list[str]:
-    """What a function calls that the program treats as modules, as the place that calls the
-    function names them."""
-    call = call_of(case, function)
+    """What a function calls that the program treats as modules, as the place that made them, or
+    the nearest to it that is known, names them."""
     known = _modules(case.outlines)
     found: dict[str, None] = {}
     for node in body_nodes(function.node):
         name = dotted(node.func) if isinstance(node, ast.Call) else ""
-        if not name or ("." in name and not name.startswith("self.")):
+        if not name or name == "self" or ("." in name and not name.startswith("self.")):
             continue
-        outside = name
-        if name in function.all_parameters:
-            given = argument_of(call[0], function, name) if call is not None else None
-            outside = dotted(given) if given is not None else ""
-        if name in known or outside in known:
-            found[outside or name] = None
+        names = _names_outwards(case, function, name)
+        if known & {*names}:
+            found[names[-1]] = None
     return list(found)
+
+
+def _names_outwards(case: ProgramCase, function: Function, name: str) -> list[str]:
+    """What a parameter is called in the function, in the caller, and so on."""
+    names = [name]
+    around: Function | None = function
+    for _ in range(_MOST_CALLERS):
+        if around is None or names[-1] not in around.all_parameters:
+            break
+        call = call_of(case, around)
+        given = argument_of(call[0], around, names[-1]) if call is not None else None
+        if call is None or given is None or not dotted(given):
+            break
+        names.append(dotted(given))
+        around = call[1]
+    return names
 
 
 def _modules(outlines: tuple[Outline, ...]) -> set[str]:

@@ -12,7 +12,7 @@ from compilescope.findings.finding import is_own
 from compilescope.findings.recompiles import RecompileFinding
 from compilescope.patterns import late
 from compilescope.rules.causes.rule import ProgramCase, ProgramRule
-from compilescope.rules.programs._names import code
+from compilescope.rules.programs._names import assigned, code
 from compilescope.rules.recompiles._subjects import inside, shown, size_of
 from compilescope.source.outline import body_nodes, dotted, names_in
 
@@ -63,7 +63,10 @@ def _of_guard(case: ProgramCase, guard: RecompileFinding) -> str:
     longer = f"`{root}` is longer at each call, so no call has the sizes of the one before."
     if not is_own(found.file):
         asked = case.compile_call
-        other = f", or compile for any length: {code(asked.text(dynamic='True'))}" if asked else ""
+        any_length = (
+            assigned(case, asked.node, asked.text(dynamic="True")) if asked is not None else ""
+        )
+        other = f", or compile for any length: {code(any_length)}" if asked else ""
         return (
             f"{longer} {code(join)} in `{os.path.basename(found.file)}` does it: see whether the "
             f"library has a cache of a fixed length, allocated once for the longest sequence{other}. "

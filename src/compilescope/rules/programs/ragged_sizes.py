@@ -7,11 +7,12 @@ import ast
 from compilescope.findings.recompiles import RecompileFinding
 from compilescope.rules.causes.library import in_library
 from compilescope.rules.causes.rule import ProgramCase, ProgramRule
-from compilescope.rules.programs._names import code
+from compilescope.rules.programs._names import assigned, code
 from compilescope.rules.recompiles._subjects import member, of_a_module, shown, size_of
-from compilescope.source.outline import CompileCall, dotted
+from compilescope.source.outline import dotted
 
 _RULES = frozenset({"equal-sizes", "shape-condition", "size-change"})
+_PARTS = ("forward", "__call__")
 _CACHES = ("past_key_value", "cache", "key_states")
 
 
@@ -34,6 +35,8 @@ def _words(case: ProgramCase) -> str:
         return ""
     if case.compiled is None or case.compiled.resumed or case.passes("transformers/generation"):
         return ""
+    if any(each.function in _PARTS for each in case.stack if each.origin != "torch"):
+        return ""  # A part of what was asked for, compiled alone: its sizes may be of its own.
     pad = _padding(case)
     outside = in_library(case.compiled.file)
     fixed = asked.option("dynamic") == "False"
@@ -42,24 +45,15 @@ def _words(case: ProgramCase) -> str:
     if asked.way == "decorator" and asked.target != case.compiled.function:
         return ""
     name, dim = member(shown(part[0])) or shown(part[0]), part[1]
-    sizes = f"dimension {dim} of `{name}` was {finding.expected}, then {finding.actual}"
-    more = "each further size is compiled again" if fixed else "so it is compiled twice"
-    bucket = f"pad further where {code(pad)} pads" if pad else "bring the inputs"
+    change = f"dimension {dim} of `{name}` was {finding.expected}, then {finding.actual}"
+    more = "and each further size is compiled again" if fixed else "so it is compiled twice"
+    dynamic = assigned(case, asked.node, asked.text(dynamic="True"))
+    few = f"where {code(pad)} pads, pad further" if pad else "bring the inputs"
     return (
-        f"The sizes of the input vary ({sizes}), {'and' if fixed else ''}{' ' if fixed else ''}{more}. Compile for any size from the "
-        f"start, {code(_dynamic(case, asked))}: one graph, whose kernels may be a little slower. Or "
-        f"{bucket} to one of a few sizes: a graph for each, and what is padded is computed for nothing."
+        f"The sizes of the input vary ({change}), {more}. Compile for any size from the start, "
+        f"{code(dynamic)}: one graph, whose kernels may be a little slower. Or {few} to one of a "
+        "few sizes: a graph for each, and what is padded is computed for nothing."
     )
-
-
-def _dynamic(case: ProgramCase, asked: CompileCall) -> str:
-    """The line as it should be, with what it is assigned to."""
-    text = asked.text(dynamic="True")
-    for outline in case.outlines:
-        for node in ast.walk(outline.tree):
-            if isinstance(node, ast.Assign) and node.value is asked.node:
-                return f"{ast.unparse(node.targets[0])} = {text}"
-    return text
 
 
 def _padding(case: ProgramCase) -> str:

@@ -57,7 +57,7 @@ def _words(case: ProgramCase) -> str:
     caller = f"`{call[1].name}`" if call[1] is not None else "the caller"
     new = f"`{name}` is another number in each call of `{function.name}`"
     looks = f", and {listed(needs.values())} need{'s' if len(needs) == 1 else ''} the number itself" if needs else ""  # fmt: skip
-    inner = "; ".join(_instead(kind, text, name, caller) for (kind, _), text in needs.items())
+    inner = _instead(needs, name, caller)
     models = [each for each in modules_called(case, function) if each != "self"]
     way = f"pass it as a tensor, {code(_with_tensor(call[0], function, name))}"
     if inner:
@@ -66,8 +66,8 @@ def _words(case: ProgramCase) -> str:
         lines = listed(f"`{each}.compile()`" for each in models)
         return (
             f"{new}{looks}: each value is compiled again. Compile {listed(f'`{m}`' for m in models)}"
-            f" alone, {lines}, and leave the rest of `{function.name}` outside, in plain Python; or "
-            f"{way}."
+            f" alone, {lines}, and leave the rest of `{function.name}` in plain Python, without "
+            f"torch.compile; or {way}."
         )
     return f"{new}{looks}: each value is compiled again. {way[0].upper()}{way[1:]}."
 
@@ -130,12 +130,13 @@ def _is_kept_constant(case: ProgramCase) -> bool:
     return any(each.option("dynamic") == "False" for each in case.compile_calls)
 
 
-def _instead(kind: str, text: str, name: str, caller: str) -> str:
-    if kind == "factor":
-        return f"multiply by `{name}` where {text} is"
-    if kind == "test":
-        return f"decide {text} in {caller}, before the call"
-    return f"do {text} in {caller}, before the call"
+def _instead(needs: _Needs, name: str, caller: str) -> str:
+    """What to do with the expressions that take no tensor."""
+    factors = [text for (kind, _), text in needs.items() if kind == "factor"]
+    others = [text for (kind, _), text in needs.items() if kind != "factor"]
+    parts = [f"multiply by `{name}` where {listed(factors)} is"] if factors else []
+    parts += [f"do {listed(others)} in {caller}, before the call"] if others else []
+    return ", and ".join(parts)
 
 
 def _with_tensor(call: ast.Call, function: Function, name: str) -> str:
@@ -152,8 +153,8 @@ def _with_tensor(call: ast.Call, function: Function, name: str) -> str:
         for each in call.keywords
     ]
     whole = ", ".join(texts)
-    short = ", ".join(text for text in texts if "torch.tensor(" in text or len(text) < 12)
-    return f"{ast.unparse(call.func)}({whole if len(whole) < 80 else f'…, {short}'})"
+    changed = next((text for text in texts if "torch.tensor(" in text), "")
+    return f"{ast.unparse(call.func)}({whole if len(whole) < 80 else f'…, {changed}'})"
 
 
 RULE = ProgramRule(
