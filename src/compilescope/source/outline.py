@@ -50,7 +50,8 @@ class CompileCall(msgspec.Struct, frozen=True):
 
     def text(self, **options: str) -> str:
         """The call with some options changed."""
-        words = ", ".join(f"{key}={value}" for key, value in {**dict(self.keywords), **options}.items())  # fmt: skip
+        given = {**dict(self.keywords), **options}
+        words = ", ".join(f"{key}={value}" for key, value in given.items())
         if self.way == "method":
             return f"{self.target}.compile({words})"
         if self.way == "decorator":

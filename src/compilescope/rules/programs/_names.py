@@ -58,9 +58,9 @@ def call_of(case: ProgramCase, function: Function) -> tuple[ast.Call, Function |
         (call, around)
         for outline in case.outlines
         for call, around in outline.calls
-        if dotted(call.func).rpartition(".")[2] in names and call is not function.node
+        if dotted(call.func).rpartition(".")[2] in names
     ]
-    lines = {(each.line) for each in case.stack}
+    lines = {each.line for each in case.stack}
     here = [each for each in found if each[0].lineno in lines]
     chosen = here or found
     return chosen[0] if len(chosen) == 1 or here else None
@@ -149,6 +149,10 @@ def _is_module(node: ast.ClassDef, outline: Outline, depth: int = 0) -> bool:
         name = dotted(base)
         if name.rpartition(".")[2] in ("Module", "LightningModule"):
             return True
-        if name in outline.classes and depth < 8 and _is_module(outline.classes[name], outline, depth + 1):  # fmt: skip
+        if (
+            name in outline.classes
+            and depth < 8
+            and _is_module(outline.classes[name], outline, depth + 1)
+        ):
             return True
     return False

@@ -8,7 +8,7 @@ from compilescope.findings.finding import is_own
 from compilescope.findings.recompiles import RecompileFinding
 from compilescope.model.stack import Frame
 from compilescope.rules.causes.rule import ProgramCase, ProgramRule
-from compilescope.rules.programs._names import code, compiled_name, listed, modules_called
+from compilescope.rules.programs._names import assigned, code, compiled_name, listed, modules_called
 from compilescope.source.outline import CompileCall, Function, body_nodes, dotted
 
 _OF_SIZES = ("size-change", "size-zero-one", "size-unrolled", "equal-sizes", "parameter-size")
@@ -96,7 +96,11 @@ def _instead(case: ProgramCase, step: Function, backward: ast.Call) -> str:
     if not models:
         loss = backward.func.value if isinstance(backward.func, ast.Attribute) else None
         what = dotted(loss) if loss is not None else ""
-        result = f" that returns `{what}`" if what and dotted(backward.func) != "torch.autograd.grad" else ""  # fmt: skip
+        result = (
+            f" that returns `{what}`"
+            if what and dotted(backward.func) != "torch.autograd.grad"
+            else ""
+        )
         return (
             f"Compile the forward, not `{outer}`: put what comes before {code(backward)} into a "
             f"function of its own{result}, and give torch.compile that function. Its backward is "
@@ -108,7 +112,9 @@ def _instead(case: ProgramCase, step: Function, backward: ast.Call) -> str:
     if asked is not None and asked.way == "decorator":
         off = f", and take `@torch.compile` off `{outer}`"
     elif asked is not None:
-        off = f", in place of {code(asked.node)}"
+        bound = assigned(case, asked.node, "").removesuffix(" = ")
+        instead = f" in place of `{bound}`" if bound and bound != asked.target else ""
+        off = f", take {code(asked.node)} away, and call `{asked.target}`{instead}"
     return (
         f"Compile {listed(f'`{each}`' for each in models)}, not `{outer}`: write {lines} once, before "
         f"the loop{off}. The forward and its backward are then compiled, and "

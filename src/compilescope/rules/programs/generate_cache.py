@@ -54,11 +54,10 @@ def _words(case: ProgramCase) -> str:
 def _with(call: ast.Call, option: str) -> str:
     """The call with one more option; cut where it is long."""
     given = [ast.unparse(each) for each in call.args]
-    given += [f"{each.arg}={ast.unparse(each.value)}" if each.arg else "**…" for each in call.keywords]  # fmt: skip
+    given += [ast.unparse(each) for each in call.keywords]
     whole = ", ".join(given)
-    return f"{dotted(call.func)}({whole if len(whole) <= _MOST_LETTERS else '…'}, {option})".replace(  # fmt: skip
-        "(, ", "("
-    )
+    options = [whole if len(whole) <= _MOST_LETTERS else "…", option] if given else [option]
+    return f"{dotted(call.func)}({', '.join(options)})"
 
 
 def _call(case: ProgramCase, name: str) -> ast.Call | None:
@@ -70,7 +69,7 @@ def _call(case: ProgramCase, name: str) -> ast.Call | None:
     ]
     lines = {each.line for each in case.stack}
     here = [each for each in found if each.lineno in lines]
-    return (here or found or [None])[0]
+    return next(iter(here or found), None)
 
 
 def _texts(case: ProgramCase) -> list[str]:

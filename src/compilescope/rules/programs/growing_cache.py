@@ -52,9 +52,13 @@ def _of_guard(case: ProgramCase, guard: RecompileFinding) -> str:
     part = size_of(guard.subject)
     listed = inside(guard.subject, "len")
     subject = part[0] if part is not None else listed
-    if not subject or not _grew(guard):
+    if not subject or not _grew(guard, least=0 if listed else 2):
         return ""
     path = shown(subject)
+    if listed:
+        words = _of_list(case, path)
+        if words:
+            return words
     found = next(_growths(case, path, part[1] if part is not None else None), None)
     if found is None:
         return ""
@@ -82,12 +86,41 @@ def _of_guard(case: ProgramCase, guard: RecompileFinding) -> str:
     )
 
 
-def _grew(guard: RecompileFinding) -> bool:
+def _of_list(case: ProgramCase, path: str) -> str:
+    """Of a list of tensors that gets one more in each call, and is joined."""
+    name = path.rpartition(".")[2] if path.startswith("self.") or "." in path else path
+    for outline in case.outlines:
+        added = [
+            call
+            for call, around in outline.calls
+            if around is not None
+            and call.args
+            and dotted(call.func) in (f"{path}.append", f"self.{name}.append", f"{name}.append")
+        ]
+        joined = [
+            call
+            for call, around in outline.calls
+            if dotted(call.func) in (*_JOINS, "torch.stack")
+            and call.args
+            and any(dotted(each) in (path, f"self.{name}", name) for each in ast.walk(call.args[0]))
+            and added
+        ]
+        if joined:
+            return (
+                f"`{path}` has one more entry at each call, so no call is like the one before. In its "
+                "place, allocate a tensor once, with zeros, for the longest sequence, and write by "
+                f"position, `index_copy_(dim, position, …)`, instead of {code(added[0])} and "
+                f"{code(joined[0])}; hide what is not written yet with a mask."
+            )
+    return ""
+
+
+def _grew(guard: RecompileFinding, least: int) -> bool:
     try:
         before, after = int(guard.expected), int(guard.actual)
     except ValueError:
         return False
-    return 0 < after - before <= _MOST_AT_ONCE and before > 1
+    return 0 < after - before <= _MOST_AT_ONCE and before >= least
 
 
 def _target(found: _Growth) -> str:
@@ -133,8 +166,12 @@ def _dimension(call: ast.Call) -> int | None:
 
 
 def _statement_of(call: ast.Call, nodes: list[ast.AST]) -> ast.stmt | None:
-    around = [n for n in nodes if isinstance(n, (ast.Assign, ast.Return, ast.Expr))
-              and any(each is call for each in ast.walk(n))]  # fmt: skip
+    around = [
+        n
+        for n in nodes
+        if isinstance(n, (ast.Assign, ast.Return, ast.Expr))
+        and any(each is call for each in ast.walk(n))
+    ]
     return around[-1] if around else None
 
 
@@ -165,10 +202,10 @@ def _from_parameters(nodes: list[ast.AST], parameters: list[str]) -> set[str]:
     """`past_k, past_v = past`: names that are taken out of a parameter, unchanged."""
     found: set[str] = set()
     for node in nodes:
-        if isinstance(node, ast.Assign) and isinstance(node.value, (ast.Name, ast.Subscript)):
-            if names_in(node.value) & {*parameters}:
-                for target in node.targets:
-                    found |= names_in(target)
+        if not (isinstance(node, ast.Assign) and isinstance(node.value, (ast.Name, ast.Subscript))):
+            continue
+        if names_in(node.value) & {*parameters}:
+            found |= set().union(*map(names_in, node.targets))
     return found
 
 

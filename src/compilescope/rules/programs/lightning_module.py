@@ -52,7 +52,11 @@ def _step(case: ProgramCase) -> tuple[Function, str] | None:
         if step is None or step.name not in _STEPS:
             return None
         for node in body_nodes(step.node):
-            if isinstance(node, ast.Call) and node.lineno == frame.line and dotted(node.func).startswith("self."):  # fmt: skip
+            if (
+                isinstance(node, ast.Call)
+                and node.lineno == frame.line
+                and dotted(node.func).startswith("self.")
+            ):
                 return step, f"{dotted(node.func)}(…)"
         return None
     return None
@@ -71,7 +75,11 @@ def _networks(owner: ast.ClassDef) -> list[str]:
         if not isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)):
             continue
         for node in ast.walk(method):
-            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and method.name == "__init__":  # fmt: skip
+            if (
+                isinstance(node, ast.Attribute)
+                and isinstance(node.ctx, ast.Store)
+                and method.name == "__init__"
+            ):
                 made.add(dotted(node).removeprefix("self."))
             if isinstance(node, ast.Call) and dotted(node.func).startswith("self."):
                 called[dotted(node.func).removeprefix("self.")] = None

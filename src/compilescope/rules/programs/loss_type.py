@@ -33,7 +33,11 @@ def _words(case: ProgramCase) -> str:
 def _model(case: ProgramCase) -> str:
     """What the user gives to torch.compile or to the Trainer."""
     asked = case.compile_call
-    if asked is not None and asked.way != "decorator" and asked.target.replace(".", "").isidentifier():
+    if (
+        asked is not None
+        and asked.way != "decorator"
+        and asked.target.replace(".", "").isidentifier()
+    ):
         return asked.target
     for outline in case.outlines:
         for call, _ in outline.calls:

@@ -20,14 +20,20 @@ def _words(case: ProgramCase) -> str:
         function = case.function_around(frame.file, frame.line, frame.function)
     else:
         ref = case.compiled
-        function = case.function_around(ref.file, ref.line, ref.function) if ref is not None else None
+        function = (
+            case.function_around(ref.file, ref.line, ref.function) if ref is not None else None
+        )
     if function is None:
         return ""
     updates = _updates(function)
     if not updates:
         return ""
     given = _given(function, updates)
-    result = f"return {listed(f'`{each}`' for each in given)} from `{function.name}` as well, and " if given else ""  # fmt: skip
+    result = (
+        f"return {listed(f'`{each}`' for each in given)} from `{function.name}` as well, and "
+        if given
+        else ""
+    )
     lines = listed(code(each) for each in updates)
     return (
         f"Update metrics outside of what is compiled: they count in Python numbers and look at "
@@ -37,16 +43,9 @@ def _words(case: ProgramCase) -> str:
 
 def _updates(function: Function) -> list[ast.Call]:
     """Statements of the function that feed a metric and use nothing of what it gives."""
-    return [
-        node.value
-        for node in body_nodes(function.node)
-        if isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Call)
-        and (
-            dotted(node.value.func).endswith(".update")
-            or ("." in dotted(node.value.func) and node.value.args and "metric" in dotted(node.value.func))  # fmt: skip
-        )
-    ]
+    statements = [node for node in body_nodes(function.node) if isinstance(node, ast.Expr)]
+    calls = [each.value for each in statements if isinstance(each.value, ast.Call)]
+    return [each for each in calls if dotted(each.func).endswith(".update")]
 
 
 def _given(function: Function, updates: list[ast.Call]) -> list[str]:

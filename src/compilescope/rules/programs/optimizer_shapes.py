@@ -9,14 +9,18 @@ from compilescope.rules.causes.rule import ProgramCase, ProgramRule
 from compilescope.rules.recompiles._subjects import size_of
 from compilescope.source.outline import Function, dotted
 
-_RULES = frozenset({"equal-sizes", "rank-change", "shape-condition", "size-change", "size-zero-one"})
+_RULES = frozenset(
+    {"equal-sizes", "rank-change", "shape-condition", "size-change", "size-zero-one"}
+)
 
 
 def _applies(case: ProgramCase) -> bool:
     finding = case.finding
     if not isinstance(finding, RecompileFinding) or case.rule not in _RULES:
         return False
-    return not finding.limit_hit and (case.rule == "rank-change" or size_of(finding.subject) is not None)
+    return not finding.limit_hit and (
+        case.rule == "rank-change" or size_of(finding.subject) is not None
+    )
 
 
 def _words(case: ProgramCase) -> str:

@@ -144,7 +144,9 @@ def _apart(case: ProgramCase, helper: Function, outer: Function, frame: Frame) -
         return ""
     shown = ast.unparse(call)
     shown = shown if len(shown) <= _MOST_LETTERS else f"{ast.unparse(call.func)}(…)"
-    reason = f"What `{helper.name}` makes, and how much of it, depends on values, so no graph holds it."  # fmt: skip
+    reason = (
+        f"What `{helper.name}` makes, and how much of it, depends on values, so no graph holds it."
+    )
     name = outer.name
     if not _only_collects(tail, call):
         if looped:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from compilescope.findings.recompiles import RecompileFinding
-from compilescope.rules.causes.library import in_library
+from compilescope.model.stack import origin_of
 from compilescope.rules.causes.rule import ProgramCase, ProgramRule
 from compilescope.rules.programs._names import assigned, code
 from compilescope.rules.recompiles._subjects import member, of_a_module, shown, size_of
@@ -38,7 +38,7 @@ def _words(case: ProgramCase) -> str:
     if any(each.function in _PARTS for each in case.stack if each.origin != "torch"):
         return ""  # A part of what was asked for, compiled alone: its sizes may be of its own.
     pad = _padding(case)
-    outside = in_library(case.compiled.file)
+    outside = origin_of(case.compiled.file) == "library"
     fixed = asked.option("dynamic") == "False"
     if not (pad or outside) or not (fixed or outside):
         return ""

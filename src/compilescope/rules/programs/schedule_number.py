@@ -56,12 +56,16 @@ def _words(case: ProgramCase) -> str:
         return ""
     caller = f"`{call[1].name}`" if call[1] is not None else "the caller"
     new = f"`{name}` is another number in each call of `{function.name}`"
-    looks = f", and {listed(needs.values())} need{'s' if len(needs) == 1 else ''} the number itself" if needs else ""  # fmt: skip
+    looks = (
+        f", and {listed(needs.values())} need{'s' if len(needs) == 1 else ''} the number itself"
+        if needs
+        else ""
+    )
     inner = _instead(needs, name, caller)
     models = [each for each in modules_called(case, function) if each != "self"]
     way = f"pass it as a tensor, {code(_with_tensor(call[0], function, name))}"
     if inner:
-        way += f", and {inner}"
+        way += f"; {inner}"
     if models:
         lines = listed(f"`{each}.compile()`" for each in models)
         return (
@@ -91,7 +95,9 @@ def _needs(function: Function, name: str) -> _Needs | None:
             return None
         if isinstance(node, ast.Call) and not _in_call(node, name, found):
             return None
-        if isinstance(node, (ast.List, ast.Dict, ast.Set, ast.JoinedStr)) and name in names_in(node):
+        if isinstance(node, (ast.List, ast.Dict, ast.Set, ast.JoinedStr)) and name in names_in(
+            node
+        ):
             return None
     return found
 
@@ -104,7 +110,10 @@ def _in_call(node: ast.Call, name: str, found: _Needs) -> bool:
         if name in names_in(keyword.value) and not _is_within_call(keyword.value, name):
             if keyword.arg not in _FACTORS:
                 return False
-            found.setdefault(("factor", ast.unparse(keyword.value)), code(f"{keyword.arg}={ast.unparse(keyword.value)}"))  # fmt: skip
+            found.setdefault(
+                ("factor", ast.unparse(keyword.value)),
+                code(f"{keyword.arg}={ast.unparse(keyword.value)}"),
+            )
     for argument in node.args:
         if name not in names_in(argument) or _is_within_call(argument, name):
             continue
@@ -132,11 +141,19 @@ def _is_kept_constant(case: ProgramCase) -> bool:
 
 def _instead(needs: _Needs, name: str, caller: str) -> str:
     """What to do with the expressions that take no tensor."""
-    factors = [text for (kind, _), text in needs.items() if kind == "factor"]
-    others = [text for (kind, _), text in needs.items() if kind != "factor"]
-    parts = [f"multiply by `{name}` where {listed(factors)} is"] if factors else []
-    parts += [f"do {listed(others)} in {caller}, before the call"] if others else []
-    return ", and ".join(parts)
+    by_kind: dict[str, list[str]] = {}
+    for (kind, _), text in needs.items():
+        by_kind.setdefault(kind, []).append(text)
+    parts = []
+    if "factor" in by_kind:
+        parts.append(f"multiply by `{name}` where {listed(by_kind['factor'])} is")
+    if "call" in by_kind:
+        done = listed(by_kind["call"])
+        parts.append(f"do {done} in {caller}, before the call, and pass its result as a tensor too")
+    if "test" in by_kind:
+        tested = listed(by_kind["test"])
+        parts.append(f"test {tested} in {caller}, with a function for each side")
+    return "; ".join(parts)
 
 
 def _with_tensor(call: ast.Call, function: Function, name: str) -> str:
