@@ -31,6 +31,8 @@ def _words(case: ProgramCase) -> str:
         return ""
     asked = [each for each in case.compile_calls if each.way != "decorator"]
     module = asked[0].target if len(asked) == 1 else ""
+    if module.rpartition(".")[2] in (*_STEPS, "forward"):
+        module = module.rpartition(".")[0]
     module = module if module.replace(".", "").isidentifier() else ""
     holder = module or "model"
     lines = listed(f"`{holder}.{each}.compile()`" for each in inner)

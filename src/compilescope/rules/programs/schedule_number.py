@@ -48,7 +48,8 @@ def _words(case: ProgramCase) -> str:
     if name not in function.all_parameters:
         return ""
     needs = _needs(function, name)
-    if needs is None or not (needs or _is_kept_constant(case)):
+    if needs is None or all(kind == "test" for kind, _ in needs):
+        # A test alone needs one compilation for each side, once the number is dynamic.
         return ""
     call = call_of(case, function)
     given = argument_of(call[0], function, name) if call is not None else None
@@ -61,11 +62,11 @@ def _words(case: ProgramCase) -> str:
         if needs
         else ""
     )
-    inner = _instead(needs, name, caller)
+    inner = _instead(needs, caller)
     models = [each for each in modules_called(case, function) if each != "self"]
     way = f"pass it as a tensor, {code(_with_tensor(call[0], function, name))}"
     if inner:
-        way += f"; {inner}"
+        way += inner
     if models:
         lines = listed(f"`{each}.compile()`" for each in models)
         return (
@@ -117,7 +118,9 @@ def _in_call(node: ast.Call, name: str, found: _Needs) -> bool:
     for argument in node.args:
         if name not in names_in(argument) or _is_within_call(argument, name):
             continue
-        if last in _TAKES_NUMBER or function.startswith("math."):
+        if function.startswith("math."):
+            return False  # torch has the same for tensors, which the words for the line name.
+        if last in _TAKES_NUMBER:
             text = ast.unparse(node)
             found.setdefault(("call", text), code(text))
         elif last not in _ARITHMETIC and not function.startswith("torch."):
@@ -135,25 +138,23 @@ def _is_within_call(node: ast.expr, name: str) -> bool:
     return bool(names) and all(id(each) in inside for each in names)
 
 
-def _is_kept_constant(case: ProgramCase) -> bool:
-    return any(each.option("dynamic") == "False" for each in case.compile_calls)
-
-
-def _instead(needs: _Needs, name: str, caller: str) -> str:
+def _instead(needs: _Needs, caller: str) -> str:
     """What to do with the expressions that take no tensor."""
     by_kind: dict[str, list[str]] = {}
-    for (kind, _), text in needs.items():
+    for (kind, factor), text in needs.items():
         by_kind.setdefault(kind, []).append(text)
+        if kind == "factor":
+            by_kind.setdefault("by", []).append(code(factor))
     parts = []
     if "factor" in by_kind:
-        parts.append(f"multiply by `{name}` where {listed(by_kind['factor'])} is")
+        parts.append(f"multiply by {listed(by_kind['by'])} where {listed(by_kind['factor'])} is")
     if "call" in by_kind:
         done = listed(by_kind["call"])
-        parts.append(f"do {done} in {caller}, before the call, and pass its result as a tensor too")
+        parts.append(f"do {done} in {caller} and pass its result as a tensor too")
     if "test" in by_kind:
         tested = listed(by_kind["test"])
         parts.append(f"test {tested} in {caller}, with a function for each side")
-    return "; ".join(parts)
+    return f", and {parts[0]}" if len(parts) == 1 else "".join(f"; {part}" for part in parts)
 
 
 def _with_tensor(call: ast.Call, function: Function, name: str) -> str:
