@@ -323,8 +323,6 @@ class _Adviser(msgspec.Struct, dict=True):
         # A flag that was seen to help is still no reason to leave the program as it is.
         flags = [each for each in verified if of_program and _is_flag(each.fix)]
         yield from (each for each in verified if each not in flags)
-        yield from of_program
-        yield from flags
         spoken = {each.fix for each in tried if each.verdict != "unverified"}
         stops = self.program.stops
         subject = Subject(finding, self.program)
@@ -333,6 +331,8 @@ class _Adviser(msgspec.Struct, dict=True):
         remedies = tuple(each for each in finding.remedy if each.kind != "program")
         last = [self._proposed(subject, *each) for each in made if each[0].order >= _LAST_RESORT]
         offered = [self._proposed(subject, *each) for each in made if each[0].order < _LAST_RESORT]
+        yield from of_program
+        yield from flags
         if self.program.stops > stops and not any(each.diff for each in (*verified, *offered)):
             yield self._not_tried(number)
             yield from offered

@@ -52,10 +52,9 @@ def _frames(case: ProgramCase) -> list[Frame]:
 def _backward(step: Function) -> ast.Call | None:
     """Where a function itself calls it."""
     for node in body_nodes(step.node):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            name = dotted(node.func)
-            if node.func.attr == "backward" or name in ("torch.autograd.grad", "autograd.grad"):
-                return node
+        called = node.func if isinstance(node, ast.Call) else None
+        if isinstance(node, ast.Call) and getattr(called, "attr", "") == "backward":
+            return node
     return None
 
 
@@ -96,15 +95,12 @@ def _instead(case: ProgramCase, step: Function, backward: ast.Call) -> str:
     if not models:
         loss = backward.func.value if isinstance(backward.func, ast.Attribute) else None
         what = dotted(loss) if loss is not None else ""
-        result = (
-            f" that returns `{what}`"
-            if what and dotted(backward.func) != "torch.autograd.grad"
-            else ""
-        )
+        result = f" that returns `{what}`" if what and not what.startswith("torch.") else ""
         return (
             f"Compile the forward, not `{outer}`: put what comes before {code(backward)} into a "
             f"function of its own{result}, and give torch.compile that function. Its backward is "
-            f"compiled too; {stays} stay outside, in plain Python, where they cost little."
+            f"compiled too; {code(backward)} and what follows stay in plain Python, where they cost "
+            "little."
         )
     options = _options(asked)
     lines = listed(f"`{each}.compile({options})`" for each in models)
@@ -117,8 +113,8 @@ def _instead(case: ProgramCase, step: Function, backward: ast.Call) -> str:
         off = f", take {code(asked.node)} away, and call `{asked.target}`{instead}"
     return (
         f"Compile {listed(f'`{each}`' for each in models)}, not `{outer}`: write {lines} once, before "
-        f"the loop{off}. The forward and its backward are then compiled, and "
-        f"{stays} stay outside, in plain Python, where they cost little."
+        f"the loop{off}. The forward and its backward are then compiled; the "
+        f"rest, {stays}, stays in plain Python, where it costs little."
     )
 
 

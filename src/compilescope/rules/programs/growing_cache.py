@@ -90,22 +90,21 @@ def _of_list(case: ProgramCase, path: str) -> str:
     """Of a list of tensors that gets one more in each call, and is joined."""
     name = path.rpartition(".")[2] if path.startswith("self.") or "." in path else path
     for outline in case.outlines:
-        added = [
-            call
-            for call, around in outline.calls
-            if around is not None
-            and call.args
-            and dotted(call.func) in (f"{path}.append", f"self.{name}.append", f"{name}.append")
-        ]
-        joined = [
-            call
-            for call, around in outline.calls
-            if dotted(call.func) in (*_JOINS, "torch.stack")
-            and call.args
-            and any(dotted(each) in (path, f"self.{name}", name) for each in ast.walk(call.args[0]))
-            and added
-        ]
-        if joined:
+        names = (path, f"self.{name}", name)
+        for function in outline.functions:
+            nodes = body_nodes(function.node)
+            calls = [each for each in nodes if isinstance(each, ast.Call) and each.args]
+            added = [each for each in calls if dotted(each.func) in [f"{n}.append" for n in names]]
+            # Along another dimension than the first: a history is put one beside the other.
+            joined = [
+                each
+                for each in calls
+                if dotted(each.func) in _JOINS
+                and (_dimension(each) or 0) != 0
+                and any(dotted(part) in names for part in ast.walk(each.args[0]))
+            ]
+            if not added or not joined:
+                continue
             return (
                 f"`{path}` has one more entry at each call, so no call is like the one before. In its "
                 "place, allocate a tensor once, with zeros, for the longest sequence, and write by "

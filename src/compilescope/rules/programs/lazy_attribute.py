@@ -13,6 +13,8 @@ from compilescope.source.outline import Function, Outline, body_nodes, dotted
 
 _MOST_LETTERS = 60
 """Of a value that is written down. Chosen."""
+_OF_ONE_OBJECT = ("self.", "fn.")
+"""Of what is compiled: an argument may be another object in the next call."""
 _PLAIN = ("bool", "float", "int", "str")
 
 
@@ -22,7 +24,7 @@ def _applies(case: ProgramCase) -> bool:
         isinstance(finding, RecompileFinding)
         and finding.expected == "None"
         and finding.is_placed
-        and "." in finding.subject
+        and finding.subject.startswith(_OF_ONE_OBJECT)
     )
 
 
