@@ -17,6 +17,7 @@ BUNDLED = (
     "registry/examples",
     "registry/notes",
     "rules/breaks/examples",
+    "rules/programs/examples",
     "rules/recompiles/examples",
     "fixes/breaks/examples",
     "fixes/recompiles/examples",

@@ -10,11 +10,11 @@ from compilescope.fixes import breaks as break_fixes
 from compilescope.fixes import recompiles as recompile_fixes
 from compilescope.fixes.catalogue import all_fixes
 from compilescope.plugins import discover, public_modules
-from compilescope.rules import breaks, recompiles
-from compilescope.rules.causes.rule import BreakRule, GuardRule
+from compilescope.rules import breaks, programs, recompiles
+from compilescope.rules.causes.rule import BreakRule, GuardRule, ProgramRule
 from compilescope.source.examples import Example, RefusalExample, read_examples, read_refusals
 
-PACKAGES = [breaks, recompiles, break_fixes, recompile_fixes]
+PACKAGES = [breaks, recompiles, programs, break_fixes, recompile_fixes]
 FILES = [
     path
     for package in PACKAGES
@@ -25,7 +25,11 @@ FILES = [
 
 def test_each_file_is_an_example_of_a_rule_or_fix() -> None:
     """A misspelt folder, or `bad_3.py` without `bad_2.py`, would be read by nobody."""
-    rules = [*discover(breaks, "RULE", BreakRule), *discover(recompiles, "RULE", GuardRule)]
+    rules = [
+        *discover(breaks, "RULE", BreakRule),
+        *discover(recompiles, "RULE", GuardRule),
+        *discover(programs, "RULE", ProgramRule),
+    ]
     examples = [each for rule in rules for each in rule.examples]
     examples += [each for fix in all_fixes() for each in fix.examples]
     refusals = [each for fix in all_fixes() for each in fix.refusals]

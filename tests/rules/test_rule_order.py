@@ -9,16 +9,20 @@ from types import ModuleType
 import pytest
 
 from compilescope.plugins import carried, public_modules
-from compilescope.rules import breaks, recompiles
+from compilescope.rules import breaks, programs, recompiles
 from compilescope.rules.causes import explanations, order
-from compilescope.rules.causes.rule import BreakRule, GuardRule
+from compilescope.rules.causes.rule import BreakRule, GuardRule, ProgramRule
 
-PACKAGES = [(breaks, BreakRule, order.BREAKS), (recompiles, GuardRule, order.RECOMPILES)]
+PACKAGES = [
+    (breaks, BreakRule, order.BREAKS),
+    (recompiles, GuardRule, order.RECOMPILES),
+    (programs, ProgramRule, order.PROGRAMS),
+]
 
 
 @pytest.mark.parametrize(("package", "kind", "known"), PACKAGES)
 def test_the_tables_name_every_module_in_the_order_of_its_rule(
-    package: ModuleType, kind: type[BreakRule | GuardRule], known: tuple[str, ...]
+    package: ModuleType, kind: type[BreakRule | GuardRule | ProgramRule], known: tuple[str, ...]
 ) -> None:
     orders = {
         name: carried(f"{package.__name__}.{name}", "RULE", kind)[0].order

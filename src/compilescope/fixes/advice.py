@@ -26,6 +26,7 @@ from compilescope.fixes.catalogue import Proposals, proposals_for
 from compilescope.fixes.compilation.run_index import forget_index
 from compilescope.fixes.diffs import patch_diff
 from compilescope.fixes.fix import Fix
+from compilescope.fixes.index import INDEX
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.program_files import main_file_of
 from compilescope.fixes.subject import Program, Subject
@@ -263,6 +264,9 @@ class _Adviser(msgspec.Struct, dict=True):
     def _of_cause(self, cause: RecompileFinding) -> tuple[Advice, ...]:
         """For a value that a break brought into Python the changes that mend the break: without
         it there is no rest of the function to compile again."""
+        program = self._of_the_program(cause)
+        if program:
+            return program
         breaks = list(self._of_the_break(cause))
         for advice in breaks:
             if advice[0].diff and advice[0].fix not in _STILL_A_VALUE:
@@ -281,6 +285,15 @@ class _Adviser(msgspec.Struct, dict=True):
             advice = self.site(site).advice
             if advice and site.consequence_of is None:
                 yield advice
+
+    def _of_the_program(self, cause: RecompileFinding) -> tuple[Advice, ...]:
+        """What is said of the program at the break that left the value."""
+        if cause.rule != _BROKEN_VALUE:
+            return ()
+        code = cause.compiled
+        sites = self.sites_by_line.get((code.file, code.resumed_at), ())
+        told = (site for site in sites if any(each.kind == "program" for each in site.remedy))
+        return next((self.site(site).advice for site in told), ())
 
     def failure(self, failure: FailureFinding) -> FailureFinding:
         return msgspec.structs.replace(failure, advice=self._advice(failure))
@@ -306,17 +319,20 @@ class _Adviser(msgspec.Struct, dict=True):
             for each in tried
             if each.verdict == "verified" and each.kept
         ]
-        yield from verified
+        of_program = [by_hand(each.text) for each in finding.remedy if each.kind == "program"]
+        # A flag that was seen to help is still no reason to leave the program as it is.
+        flags = [each for each in verified if of_program and _is_flag(each.fix)]
+        yield from (each for each in verified if each not in flags)
         spoken = {each.fix for each in tried if each.verdict != "unverified"}
         stops = self.program.stops
         subject = Subject(finding, self.program)
         proposals = proposals_for(subject, most=_MOST_PROPOSALS + len(spoken))
         made = [(fix, patch) for fix, patch in proposals.made if fix.id not in spoken]
-        of_program = [by_hand(each.text) for each in finding.remedy if each.kind == "program"]
         remedies = tuple(each for each in finding.remedy if each.kind != "program")
         last = [self._proposed(subject, *each) for each in made if each[0].order >= _LAST_RESORT]
         offered = [self._proposed(subject, *each) for each in made if each[0].order < _LAST_RESORT]
         yield from of_program
+        yield from flags
         if self.program.stops > stops and not any(each.diff for each in (*verified, *offered)):
             yield self._not_tried(number)
             yield from offered
@@ -384,6 +400,10 @@ class _Adviser(msgspec.Struct, dict=True):
         first = refusal.instead or (remedies[0].text if remedies else "")
         yield by_hand(why_by_hand(refusal, first))
         yield from (by_hand(remedy.text) for remedy in remedies if remedy.text != first)
+
+
+def _is_flag(fix: str | None) -> bool:
+    return fix is not None and fix in INDEX and INDEX[fix].kind == "config"
 
 
 _MOST_READ = 600_000

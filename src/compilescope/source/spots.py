@@ -16,6 +16,7 @@ import msgspec
 
 from compilescope.model.python_text import parse_python
 from compilescope.model.run import Run
+from compilescope.source.outline import Outline, outline_of
 
 Node: TypeAlias = "tuple[ast.AST, tuple[ast.AST, ...]]"
 """With its ancestors, its parent first."""
@@ -38,6 +39,13 @@ class ParsedFile(msgspec.Struct):
     _lines: dict[int, ParsedLine] = msgspec.field(default_factory=dict)
     _steps: int = 0
     _is_whole: bool = False
+    _outline: Outline | None = None
+
+    @property
+    def outline(self) -> Outline:
+        if self._outline is None:
+            self._outline = outline_of(self.tree)
+        return self._outline
 
     def line(self, number: int) -> ParsedLine:
         if number not in self._lines and not self._is_whole:
@@ -210,6 +218,11 @@ class Sources(msgspec.Struct):
         self._all_letters -= self._letters.pop(file)
         self._lines.pop(file, None)
         self._files.pop(file, None)
+
+    def outline(self, file: str) -> Outline | None:
+        """None where there is no text of it that can be parsed."""
+        parsed = self._parsed(file)
+        return parsed.outline if parsed is not None else None
 
     def spot(self, place: Place) -> SourceSpot:
         parsed = self._parsed(place.file)

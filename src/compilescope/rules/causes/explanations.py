@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import threading
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType, ModuleType
 from typing import Generic, TypeVar
 
@@ -19,21 +19,28 @@ from compilescope.findings.breaks import BreakFinding
 from compilescope.findings.eager import EagerFinding
 from compilescope.findings.failures import FailureFinding
 from compilescope.findings.recompiles import RecompiledFrame, RecompileFinding
-from compilescope.findings.remedy import Remedy, judgement, upgrade
+from compilescope.findings.remedy import Remedy, judgement, program, upgrade
 from compilescope.plugins import carried, public_modules
 from compilescope.registry.taxonomy import Category, Taxonomy, load_taxonomy
-from compilescope.rules import breaks
+from compilescope.rules import breaks, programs
 from compilescope.rules import recompiles as guards
 from compilescope.rules.causes import order
 from compilescope.rules.causes.library import in_library, library_break, library_miss
-from compilescope.rules.causes.rule import BreakCase, BreakRule, GuardRule, RecompileCase
-from compilescope.source.spots import Place, Sources, Stretch
+from compilescope.rules.causes.rule import (
+    BreakCase,
+    BreakRule,
+    GuardRule,
+    ProgramCase,
+    ProgramRule,
+    RecompileCase,
+)
+from compilescope.source.spots import Place, Sources, SourceSpot, Stretch
 
 UNCLASSIFIED = "unclassified"
 _RAISED_IN_EAGER = "user-error"
 
 
-_Rule = TypeVar("_Rule", BreakRule, GuardRule)
+_Rule = TypeVar("_Rule", BreakRule, GuardRule, ProgramRule)
 
 
 class _InOrder(Generic[_Rule]):
@@ -83,6 +90,7 @@ class _InOrder(Generic[_Rule]):
 
 _BREAK_RULES = _InOrder(breaks, BreakRule, order.BREAKS)
 _GUARD_RULES = _InOrder(guards, GuardRule, order.RECOMPILES, order.NEEDED)
+_PROGRAM_RULES = _InOrder(programs, ProgramRule, order.PROGRAMS)
 
 
 def break_rules() -> list[BreakRule]:
@@ -91,6 +99,26 @@ def break_rules() -> list[BreakRule]:
 
 def guard_rules() -> list[GuardRule]:
     return list(_GUARD_RULES)
+
+
+def program_rules() -> list[ProgramRule]:
+    return list(_PROGRAM_RULES)
+
+
+_Cause = TypeVar("_Cause", BreakFinding, RecompileFinding, FailureFinding)
+
+
+def _with_program(cause: _Cause, look: Callable[[], SourceSpot], sources: Sources) -> _Cause:
+    """With what to do about the program, before what to do about the line."""
+    case = ProgramCase(cause, look, sources)
+    if not case.own_files:
+        return cause
+    for rule in _PROGRAM_RULES:
+        words = rule.words(case) if rule.applies(case) else ""
+        if words:
+            remedy = (program(words), *cause.remedy)
+            return msgspec.structs.replace(cause, remedy=remedy)
+    return cause
 
 
 def explained_sites(sites: list[BreakFinding], sources: Sources) -> list[BreakFinding]:
@@ -180,7 +208,8 @@ def _makes_echo(rule: BreakRule | None, category: str) -> bool:
 def _explained(
     case: BreakCase, rule: BreakRule | None, sources: Sources, taxonomy: Taxonomy
 ) -> BreakFinding:
-    return _placed(_explain(case, rule, taxonomy), sources.stretch(case.spot))
+    site = _placed(_explain(case, rule, taxonomy), sources.stretch(case.spot))
+    return _with_program(site, lambda: case.spot, sources)
 
 
 def _explain(case: BreakCase, rule: BreakRule | None, taxonomy: Taxonomy) -> BreakFinding:
@@ -322,13 +351,14 @@ def explained_failure(failure: FailureFinding, sources: Sources) -> FailureFindi
     )
     case = BreakCase(site, lambda: spot)
     explained = _explain(case, _rule_of(case), load_taxonomy())
-    return msgspec.structs.replace(
+    failure = msgspec.structs.replace(
         failure,
         category=explained.category,
         rule=explained.rule,
         why=explained.why,
         remedy=explained.remedy,
     )
+    return _with_program(failure, lambda: spot, sources)
 
 
 def explained_recompiles(frames: list[RecompiledFrame], sources: Sources) -> list[RecompiledFrame]:
@@ -346,14 +376,18 @@ def explained_frame(frame: RecompiledFrame, sources: Sources) -> RecompiledFrame
 
 def _explained_cause(cause: RecompileFinding, sources: Sources) -> RecompileFinding:
     together = tuple(_explained_miss(each, sources) for each in cause.together)
-    return msgspec.structs.replace(_explained_miss(cause, sources), together=together)
+    told = msgspec.structs.replace(_explained_miss(cause, sources), together=together)
+    return _with_program(told, lambda: sources.spot(_place_of(told)), sources)
+
+
+def _place_of(finding: RecompileFinding) -> Place:
+    if not finding.is_placed:
+        return Place("", 0)
+    return Place(finding.file, finding.line, source=finding.source)
 
 
 def _explained_miss(finding: RecompileFinding, sources: Sources) -> RecompileFinding:
-    place = Place("", 0)
-    if finding.is_placed:
-        place = Place(finding.file, finding.line, source=finding.source)
-    miss = RecompileCase(finding, sources.spot(place))
+    miss = RecompileCase(finding, sources.spot(_place_of(finding)))
     about = _GUARD_RULES.about(told_of(finding))
     rule = next((rule for rule in about if rule.applies(miss)), None)
     if rule is None:

@@ -81,6 +81,21 @@ RECOMPILES = (
     "constant_change",
     "other_change",
 )
+PROGRAMS = (
+    "lightning_module",
+    "compiled_step",
+    "metric_update",
+    "part_in_python",
+    "growing_cache",
+    "generate_cache",
+    "schedule_number",
+    "optimizer_shapes",
+    "ragged_sizes",
+    "lazy_attribute",
+    "loss_type",
+    "graph_normalisation",
+    "sharded_blocks",
+)
 NEEDED: dict[str, tuple[str, ...]] = {
     "object_gone": ("WEAKREF",),
     "backend_change": ("the backend", "BACKEND_MATCH"),

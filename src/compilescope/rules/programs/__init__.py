@@ -1,0 +1,1 @@
+"""One pattern of whole programs a file. Each carries a RULE."""
