@@ -38,10 +38,18 @@ class Served:
 
     def stranger(self, **more: Any) -> httpx.Client:
         """Somebody without the token."""
-        return httpx.Client(base_url=self.base, **{"timeout": 60, **more})
+        return httpx.Client(base_url=self.base, **{**_PATIENT, **more})
 
     def sign_in(self, driver: Any) -> None:
         driver.get(f"{self.base}/?token={TOKEN}")
+
+
+# The server ends connections that nobody uses for some seconds: a busy machine may take longer from
+# one request to the next, so each has its own.
+_PATIENT: dict[str, Any] = {
+    "timeout": 300,
+    "limits": httpx.Limits(max_keepalive_connections=0),
+}
 
 
 @contextmanager
@@ -60,11 +68,11 @@ def serving(home: Path, *, last_words_s: int = 1, **more: Any) -> Iterator[Serve
         time.sleep(0.01)
     base = f"http://127.0.0.1:{options.port}"
     headers = {"accept": "text/html", "origin": base, "sec-fetch-site": "same-origin"}
-    with httpx.Client(base_url=base, headers=headers, timeout=60, follow_redirects=True) as client:
+    with httpx.Client(base_url=base, headers=headers, follow_redirects=True, **_PATIENT) as client:
         client.get("/", params={"token": TOKEN})
         try:
             yield Served(options, server, client)
         finally:
             server.should_exit = True
-            thread.join(60)
+            thread.join(300)
             opened.close()

@@ -72,7 +72,10 @@ def _events(number: int) -> list[Event]:
         event(GraphBreak("Unsupported print", None, **given_up), **at(4, 8, 16)),
         event(GraphBreak("Reconstruction failure", "GB0092", frame=code), **at(5, 11, 33)),
         event(Recompile(code, (missed,)), **at(2, 0, 5)),
-        event(CompileFailed("RuntimeError", f"no {number}", frame=code), **at(5, 12, 20)),
+        event(
+            CompileFailed("RuntimeError", f"no {number}", frame=code),
+            **{**at(5, 12, 20), "compile_id": f"{number}/9"},
+        ),
     ]
 
 

@@ -29,6 +29,8 @@ _Entry = TypeVar("_Entry", BreakFinding, RecompiledFrame, FailureFinding)
 _MOST_OF_FILE = 300
 """Entries of one list that are explained in a file, the first ones. Chosen: as many as the longest
 file has that someone wrote; generated ones have tens of thousands, on lines that no page draws."""
+_MOST_NEEDED = 40
+"""Functions with versions that are no loss which are explained. Chosen: more than are named."""
 _LONG = 20_000
 """Events. Chosen: a report of such a run is slow as it is (benchmarks/big_runs.py has 100,000)."""
 
@@ -190,6 +192,7 @@ class _DrawnCauses:
         """Of several with one name, which are one cause, the first is what is drawn."""
         self._room = dict.fromkeys((each.file for each in drawn), _MOST_OF_FILE)
         """How many more sites are placed in each file that something is drawn of."""
+        self._needed = _MOST_NEEDED
 
     def site(self, site: BreakFinding) -> BreakFinding:
         from compilescope.rules.causes.explanations import explained_site, placed_site
@@ -207,7 +210,12 @@ class _DrawnCauses:
 
     def frame(self, frame: RecompiledFrame) -> RecompiledFrame:
         """With all causes or none: a fix looks at what else failed."""
-        if not any([self._takes("recompile", each.fingerprint) for each in frame.causes]):
+        drawn = any([self._takes("recompile", each.fingerprint) for each in frame.causes])
+        # The summary names what a program needs several versions for.
+        if not drawn and self._needed and any([each.needed for each in frame.causes]):
+            self._needed -= 1
+            drawn = True
+        if not drawn:
             return frame
         from compilescope.rules.causes.explanations import explained_frame
 
