@@ -233,7 +233,8 @@ def eager_item(number: int, frame: EagerFinding, reading: Reading) -> Item:
     if frame.first_step:
         blocks.append(Paragraph(prose(frame.first_step), "By hand:"))
     blocks += quoted(reading, frame.fingerprint)
-    left, right = words(where, f" {frame.function}"), words(Span(share, "warn"))
+    what = f"what {frame.function} calls" if frame.is_call else frame.function
+    left, right = words(where, f" {what}"), words(Span(share, "warn"))
     anchor = f"eager-{frame.because[0]}"
     return Item(str(number), left, right, tuple(blocks), anchor, ("kind:eager",))
 
