@@ -30,6 +30,7 @@ from compilescope.report.blocks import (
 from compilescope.report.cause_list import causes_table
 from compilescope.report.finding import (
     advice_blocks,
+    called_at,
     finding_item,
     lines_at,
     listing,
@@ -157,7 +158,7 @@ def site_item(
     """A break; `names` is what it and others are called by fingerprint."""
     seen = reading.digest
     names = reading.break_names if names is None else names
-    blocks = listing(site, reading.sources)
+    blocks = [*listing(site, reading.sources), *called_at(site, reading.root)]
     if alike:
         places = first_few([place(other.file, other.line, seen.root) for other in alike])
         blocks.append(note(f"also at {places}"))
@@ -335,6 +336,7 @@ def _failed_guard(
     ]
     if cause.is_placed:
         blocks += lines_at(reading.sources, cause.file, cause.line, cause.source)
+    blocks += called_at(cause, reading.root)
     if cause.why:
         blocks.append(Paragraph(prose(cause.why), "Why:"))
     return blocks + advice_blocks(cause.advice, reading.told, where, brief=False)

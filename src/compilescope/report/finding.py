@@ -13,6 +13,7 @@ import msgspec
 from compilescope.findings.breaks import BreakFinding
 from compilescope.findings.failures import FailureFinding
 from compilescope.findings.finding import Finding
+from compilescope.findings.recompiles import RecompileFinding
 from compilescope.findings.remedy import Advice, Status
 from compilescope.patterns import late
 from compilescope.registry.pages import Pages, pytorch_page
@@ -47,6 +48,7 @@ def finding_item(number: int, finding: Finding, root: str, pages: Pages | None =
         blocks.append(excerpt(finding))
     if not _is_named(finding):
         blocks.append(Paragraph(words(Span(finding.title, "strong"))))
+    blocks += called_at(finding, root)
     why = first_line(finding.message)
     if why and why != finding.title:
         blocks.append(Paragraph(prose(why)))
@@ -105,6 +107,43 @@ def excerpt(found: BreakFinding | FailureFinding | Finding) -> Excerpt:
     several = found.end_line is not None and found.end_line > found.line
     end = len(found.source.rstrip()) if several else found.end_column
     return Excerpt(found.source, found.column, end)
+
+
+def called_at(finding: Finding, root: str) -> list[Block]:
+    """The user's line that led to a place in an installed package, or with the value that makes a
+    function compile again: nothing where the place itself says as much."""
+    call = finding.called_at
+    if call is None or not (_is_of_call(finding) or not finding.own):
+        return []
+    return [_other_place("called at ", call.file, call.line, call.function, call.source, root)]
+
+
+def leads_to(finding: Finding, root: str) -> list[Block]:
+    """The place of a finding where the user's line that led there is told of first."""
+    at = finding.file, finding.line, finding.function, finding.source
+    return [_other_place("guarded at ", *at, root)]
+
+
+def _other_place(
+    lead: str, file: str, line: int, function: str, source: str, root: str
+) -> Paragraph:
+    inside = f" in {function}" if function else ""
+    code = "" if source.rstrip().endswith(("(", "[", "{")) else source.strip()
+    told = (": ", Span(f"`{code}`" if "`" not in code else code, "code")) if code else ()
+    at = Span(place(file, line, root), "strong")
+    return Paragraph(words(Span(lead, "dim"), at, f"{inside}", *told))
+
+
+_NOT_OF_CALL = late(r"^(?:self\b|G\b|___|$)|\.training$")
+
+
+def _is_of_call(finding: Finding) -> bool:
+    """Is it about an argument: a value that comes from where the call is?"""
+    return (
+        isinstance(finding, RecompileFinding)
+        and finding.guard_kind != "GLOBAL_STATE"
+        and _NOT_OF_CALL.search(finding.subject) is None
+    )
 
 
 def listing(found: BreakFinding | FailureFinding, sources: Sources) -> list[Block]:
