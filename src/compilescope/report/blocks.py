@@ -291,6 +291,8 @@ class Diff(_Block, frozen=True):
     """A change to files, as a unified diff. Its lines are never wrapped."""
 
     text: str
+    whole: str = ""
+    """The command that shows it, where its end may be left out for lack of room."""
 
 
 class CodeLine(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

@@ -184,7 +184,7 @@ def _cause_item(number: int, finding: Finding, reading: Reading) -> Item:
     # A page tells every cause at length further down, with its change once more.
     own = replace(reading.told, places={}, texts={}, folding=False)
     told = own if reading.full else reading.told
-    blocks += advice_blocks(finding.advice, told, where, brief=True)
+    blocks += advice_blocks(finding.advice, told, where, brief=True, whole=reading.explain(number))
     for failure in reading.digest.failures:
         if finding.kind == "failure" and failure.because == finding.because:
             blocks += repro_words(failure, reading.run.header.cwd)

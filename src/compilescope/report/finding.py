@@ -240,10 +240,15 @@ class ShownAdvice(msgspec.Struct, frozen=True):
 
 
 def advice_blocks(
-    advice: tuple[Advice, ...], told: ShownAdvice, where: str, *, brief: bool
+    advice: tuple[Advice, ...],
+    told: ShownAdvice,
+    where: str,
+    *,
+    brief: bool,
+    whole: str = "compilescope explain",
 ) -> list[Block]:
-    """In a summary the first alone; else all."""
-    drawn = _drawn(advice[:1] if brief else advice, told, where, brief=brief)
+    """In a summary the first alone, and `whole` shows its whole diff; else all."""
+    drawn = _drawn(advice[:1] if brief else advice, told, where, whole if brief else "")
     first, others = next(drawn, []), [block for blocks in drawn for block in blocks]
     if not told.folding or not others:
         return [*first, *others]
@@ -252,7 +257,7 @@ def advice_blocks(
 
 
 def _drawn(
-    advice: tuple[Advice, ...], told: ShownAdvice, where: str, *, brief: bool
+    advice: tuple[Advice, ...], told: ShownAdvice, where: str, whole: str
 ) -> Iterator[list[Block]]:
     for number, each in enumerate(advice):
         blocks: list[Block] = []
@@ -269,7 +274,7 @@ def _drawn(
             blocks.append(note(f"same change as for {first}"))
         elif each.diff and first is None and not number:
             told.places[each.diff] = where
-            blocks.append(_diff(each, told, brief=brief))
+            blocks.append(_diff(each, told, whole))
             blocks.append(note(_worth(each, told)))
         yield blocks
 
@@ -296,13 +301,13 @@ def _worth(advice: Advice, told: ShownAdvice) -> str:
     return _UNPROVEN_IN_PYTHON if told.in_python else _UNPROVEN
 
 
-def _diff(advice: Advice, told: ShownAdvice, *, brief: bool) -> Block:
-    if not brief:
+def _diff(advice: Advice, told: ShownAdvice, whole: str) -> Block:
+    if not whole:
         return Diff(advice.diff)
     lines = _gist(advice.diff)
     if len(lines) <= _MOST_DIFF_LINES:
-        return Diff("\n".join(lines) + "\n")
-    more = "`.digest` has it" if told.in_python else "`compilescope explain` shows it"
+        return Diff("\n".join(lines) + "\n", "" if told.in_python else whole)
+    more = "`.digest` has it" if told.in_python else f"`{whole}` shows it"
     return note(f"a {len(lines)}-line change; {more}")
 
 

@@ -298,7 +298,11 @@ def _report(outcome: ProgramOutcome, given: ProgramRun, *, quiet: bool, as_json:
     from compilescope.model.run import read_run
     from compilescope.report.section import Reading
 
-    reading = Reading(read_run(outcome.folder, header=outcome.header))
+    run = outcome.header.run.partition("-")[0]
+    reading = Reading(
+        read_run(outcome.folder, header=outcome.header),
+        explain=lambda number: given.of_run("explain", run, "--cause", str(number)),
+    )
     if as_json:
         from compilescope.analysis.json_form import digest_entries
 
@@ -308,7 +312,6 @@ def _report(outcome: ProgramOutcome, given: ProgramRun, *, quiet: bool, as_json:
     from compilescope.report.document import report_document
 
     step = next_step(reading.digest, given)
-    run = reading.digest.run.partition("-")[0]
     rest = given.of_run("show", run, "--all")
     text = told_text(report_document(reading), rest, stream=sys.stderr, reserved=_AROUND)
     # In a line of its own, however long: it is there to be copied.
