@@ -111,6 +111,8 @@ def _fix(finding: Finding) -> Words:
         return words(Span("verified" if first.status == "proven" else "yes", "good"))
     if first is not None and first.status == "not tried":
         return words(Span("not tried", "dim"))
+    if first is not None and first.status == "proposed":
+        return words(Span("try fix", "dim"))  # A run of it tells.
     if first is not None or finding.first_step:
         return words(Span("by hand", "dim"))
     return words(Span("none", "dim"))
