@@ -106,7 +106,7 @@ def test_nothing_of_the_outermost_function_is_compiled() -> None:
 
 def test_the_recompile_limit_leaves_the_versions_there_are() -> None:
     assert said(graph(HEAD), skipped(HEAD, "recompile-limit")) == (
-        "1 graph; `Head.forward` runs eagerly in calls that fit none of its versions."
+        "1 graph; `Head.forward` runs eagerly beyond the recompile limit."
     )
 
 

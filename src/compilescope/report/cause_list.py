@@ -28,6 +28,7 @@ from compilescope.report.finding import (
     advice_blocks,
     called_at,
     excerpt,
+    leading,
     leads_to,
     repro_words,
 )
@@ -49,7 +50,7 @@ def causes_table(reading: Reading, first: int) -> Table:
     drawn = found if reading.drawn is None else found[: max(reading.drawn - first + 1, 0)]
     places = [
         brief_place(at.file, at.line, reading.root) if at.file else "unknown"
-        for at in map(_leading, drawn)
+        for at in map(leading, drawn)
     ]
     room = max(_ROOM - max(map(len, places), default=0), _LEAST_VALUE)
     whats = _whats(drawn, places, room)
@@ -195,15 +196,9 @@ def _cause_item(number: int, finding: Finding, reading: Reading) -> Item:
     return Item(str(number), words(at, inside), _cost_words(finding), tuple(blocks))
 
 
-def _leading(finding: Finding) -> Finding | Frame:
-    """The place that a reader is told of: the user's call, where a guard's line is a library's."""
-    call = finding.called_at
-    return call if call and finding.kind == "recompile" and not finding.own else finding
-
-
 def _place_blocks(finding: Finding, reading: Reading) -> tuple[list[Block], Finding | Frame]:
     """Its line; and what it is headed by: the user's call, where a guard's line is a library's."""
-    led = _leading(finding)
+    led = leading(finding)
     if led is not finding:
         code: list[Block] = [Excerpt(led.source)] if led.source.strip() else []
         return [*code, *leads_to(finding, reading.root)], led

@@ -15,6 +15,7 @@ from compilescope.findings.failures import FailureFinding
 from compilescope.findings.finding import Finding
 from compilescope.findings.recompiles import RecompileFinding
 from compilescope.findings.remedy import Advice, Status
+from compilescope.model.stack import Frame
 from compilescope.patterns import late
 from compilescope.registry.pages import Pages, pytorch_page
 from compilescope.report.blocks import (
@@ -116,6 +117,12 @@ def called_at(finding: Finding, root: str) -> list[Block]:
     if call is None or not (_is_of_call(finding) or not finding.own):
         return []
     return [_other_place("called at ", call.file, call.line, call.function, call.source, root)]
+
+
+def leading(finding: Finding) -> Finding | Frame:
+    """The place that a reader is told of: the user's call, where a guard's line is a library's."""
+    call = finding.called_at
+    return call if call and finding.kind == "recompile" and not finding.own else finding
 
 
 def leads_to(finding: Finding, root: str) -> list[Block]:

@@ -111,8 +111,7 @@ def _eager_functions(reading: Reading) -> list[_Eager]:
     some = _Eager("runs eagerly", "run eagerly")
     call = _Eager("runs eagerly", "run eagerly", "what is called at {}", noun="call")
     limit = _Eager(
-        "runs eagerly in calls that fit none of its versions",
-        "run eagerly in calls that fit none of their versions",
+        "runs eagerly beyond the recompile limit", "run eagerly beyond the recompile limit"
     )
     rest = _Eager("runs eagerly", "run eagerly", "the rest of {}")
     rest_limit = _Eager(limit.one, limit.many, "the rest of {}")
@@ -163,10 +162,10 @@ def _told(group: _Eager, most: int, reading: Reading) -> str:
     found = list(group.functions.values())
     number = len(found)
     verb = group.one if number == 1 else group.many
-    if not most:
+    if not most and number > 1:
         named = group.named if group.noun == "function" else "{}"
         return f"{named.format(count(number, group.noun))} {verb}"
-    shown = number if number <= most else min(most, 2)
+    shown = number if number <= max(most, 1) else min(most, 2)
     names = list(dict.fromkeys(f"`{_name(each, reading)}`" for each in found[:shown]))
     if len(names) < number:
         names.append(count(number - len(names), f"more {group.noun}"))
