@@ -70,6 +70,11 @@ def test_two_values_of_one_line_are_told_apart() -> None:
     assert len(set(rows)) == 2
 
 
+def test_a_global_variable_has_its_own_name() -> None:
+    (row,) = causes_table(recompiled("G['acc']._count", f"{ROOT}/model.py"), 1).rows
+    assert plain(row[2]) == "forward recompiles: acc._count"
+
+
 def recompiled(subject: str, file: str) -> Reading:
     guard = FailedGuard(
         f"{subject} == 2", subject, "2", "3", frame=frame(file=file, source="y = {")

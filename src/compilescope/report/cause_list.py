@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from compilescope.findings.finding import Finding
 from compilescope.findings.remedy import is_not_tried
 from compilescope.model.stack import Frame
+from compilescope.patterns import late
 from compilescope.report.blocks import (
     Block,
     Excerpt,
@@ -38,6 +39,8 @@ from compilescope.report.section import Reading
 
 _ROOM = 54
 """Letters for where and what together, in a line of 80."""
+_GLOBAL = late(r"\bG\['(\w+)'\]")
+"""Dynamo's name of a global variable, which its author calls by its own."""
 _UNDRAWN = (words(""),) * 5
 """A row that nobody draws, but that is counted."""
 _LEAST_VALUE = 12
@@ -98,9 +101,10 @@ def _what(finding: Finding, room: int) -> str:
     """Its title for a line that has little room: of a long value the end, which names it best."""
     if finding.kind == "failure":
         return finding.title.replace(" compilation failed: ", " failed: ")
-    _, recompiles, value = finding.title.partition(" recompiles: ")
-    if not recompiles or len(finding.title) <= room:
-        return finding.title
+    title = _GLOBAL.sub(r"\1", finding.title) if finding.kind == "recompile" else finding.title
+    _, recompiles, value = title.partition(" recompiles: ")
+    if not recompiles or len(title) <= room:
+        return title
     most = max(room - len("recompiles: …"), _LEAST_VALUE)
     return f"recompiles: {value if len(value) <= most else '…' + value[-most:]}"
 
