@@ -12,7 +12,7 @@ import pytest
 
 from advice.broken import BRANCH, broken_run
 from compilescope.analysis.digest import digest
-from compilescope.findings.remedy import Advice
+from compilescope.findings.remedy import Advice, is_not_tried
 from compilescope.fixes.advice import advised
 from compilescope.model.bodies import FixAttempt, GraphBreak
 from compilescope.model.run import Run, read_run
@@ -262,8 +262,9 @@ def test_a_limit_says_that_nobody_tried(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("compilescope.analysis.partial_digest._LONG", 0)
     monkeypatch.setattr("compilescope.fixes.advice._LARGEST_OF_LONG", 5_000)
     limited = advice_of(run)
-    assert limited[0].status == "not tried"
-    assert f"compilescope explain {run.header.run} --cause 1" in limited[0].text
+    # What is read first says what to do, and at the end what would look further.
+    assert limited[0].status == "by hand" and not is_not_tried(limited)
+    assert f"compilescope explain {run.header.run} --cause 1" in limited[-1].text
     assert not any(each.text.startswith("No automatic fix") for each in limited)
     (site,) = advised(run, digest(run), only=1).sites
     assert site.advice == offered
@@ -278,4 +279,4 @@ def test_files_beyond_the_limit_are_not_called_fixed_by_hand(
     monkeypatch.setattr("compilescope.analysis.partial_digest._LONG", 0)
     monkeypatch.setattr("compilescope.fixes.subject._ALWAYS_PARSED", 0)
     monkeypatch.setattr("compilescope.fixes.advice._SOURCE_OF_CAUSE", -1)
-    assert advice_of(run)[0].status == "not tried"
+    assert "--cause 1` looks for a fix" in advice_of(run)[-1].text

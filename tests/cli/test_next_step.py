@@ -11,11 +11,18 @@ import pytest
 
 from builders import event, frame, run_of
 from compilescope.analysis.digest import Digest, digest
-from compilescope.cli.commands.run import ProgramRun, next_step
+from compilescope.cli.commands.run import ProgramRun, _next, next_step
 from compilescope.cli.main import group
 from compilescope.cli.program import Words
 from compilescope.findings.remedy import Advice
-from compilescope.model.bodies import CompileFailed, GraphBreak, GraphCaptured
+from compilescope.model.bodies import (
+    CacheEntryMiss,
+    CompileFailed,
+    FailedGuard,
+    GraphBreak,
+    GraphCaptured,
+    Recompile,
+)
 from compilescope.model.event import Event
 from compilescope.model.stack import CodeRef
 
@@ -115,3 +122,23 @@ def test_a_variable_that_turns_compilation_off_is_named(
     assert words.endswith(f"# {name}=1 turns torch.compile off")
     # What did compile was not kept from it.
     assert name not in next_step(seen(GRAPH), ProgramRun(SCRIPT))
+
+
+def test_versions_that_a_program_needs_are_nothing_to_explain() -> None:
+    failed = FailedGuard("self.training", "self.training", "True", "False", frame=frame())
+    recompile = Recompile(CODE, (CacheEntryMiss("0/0", (failed,)),))
+    needed = digest(run_of(GRAPH, event(recompile, number=2, stack=(frame(),))))
+    (one,) = needed.recompiles
+    causes = tuple(msgspec.structs.replace(each, needed=True) for each in one.causes)
+    green = msgspec.structs.replace(
+        needed, recompiles=(msgspec.structs.replace(one, causes=causes),)
+    )
+    step = next_step(green, ProgramRun(SCRIPT))
+    assert step.startswith("compilescope check train.py") and "that is not needed" in step
+    assert not next_step(needed, ProgramRun(SCRIPT)).startswith("compilescope check")
+
+
+def test_what_a_command_does_goes_to_the_next_line_where_it_is_long() -> None:
+    assert _next("compilescope fix a.py  # tries") == "Next: compilescope fix a.py  # tries"
+    long = f"compilescope fix --dir {'x' * 70} a.py"
+    assert _next(f"{long}  # tries") == f"Next: {long}\n      # tries"

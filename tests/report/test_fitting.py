@@ -6,17 +6,22 @@ import re
 
 import pytest
 
+from builders import event
+from compilescope.model.bodies import StepsProfiled
+from compilescope.model.run import Run
 from compilescope.report.blocks import (
     Block,
     Branch,
     Diff,
     Document,
+    Excerpt,
     Facts,
     Item,
     Paragraph,
     Part,
     Table,
     Tree,
+    note,
     words,
 )
 from compilescope.report.document import report_document
@@ -77,6 +82,70 @@ def test_a_diff_is_whole_or_not_there() -> None:
     for most in range(20, 60):
         text = drawn(*items(4, Diff(DIFF)), most=most)
         assert text.count("+    y = x + 1") % 9 == 0
+
+
+def cause(diff: Diff) -> Item:
+    blocks = (
+        Excerpt("        if x.sum() > 0:", 11, 22),
+        Paragraph(words("The reason.")),
+        Paragraph(words("Use torch.where."), "Try:"),
+        diff,
+        note("unverified"),
+    )
+    return Item("1", words("model.py:8"), (), blocks)
+
+
+def screen(most: int, *parts: str) -> str:
+    """Of a cause with a long diff, and other sections."""
+    diff = Diff("+    y = x + 1\n" * 20, "compilescope explain --cause 1")
+    rows = tuple((words(f"row {n}"),) for n in range(5))
+    first = Part("summary", "", (Paragraph(words("The point.")), cause(diff)))
+    rest = [Part(id, id.title(), (Table(("a",), rows),)) for id in parts]
+    document = Document("title", "", (first, *rest))
+    return to_text(fit_lines(document, most, measure, REST))
+
+
+def test_a_long_diff_is_cut_before_anything_else() -> None:
+    most = measure(Document("title", "", ())) + 40
+    whole = screen(most, "causes")
+    assert whole.count("y = x + 1") == 20 and "whole diff" not in whole
+    for less in range(1, 11):
+        text = screen(measure_of(whole) - less, "causes")
+        assert 8 <= text.count("y = x + 1") < 20
+        assert "whole diff: compilescope explain --cause 1" in text
+        assert "row 4" in text and "more" not in text and "The reason." in text
+
+
+def measure_of(text: str) -> int:
+    return text.count("\n")
+
+
+def test_the_line_and_the_reason_outlive_the_diff() -> None:
+    for most in range(22, 40, 3):
+        text = screen(most, "causes", "step", "other")
+        assert "if x.sum() > 0:" in text and "The reason." in text
+        if "y = x + 1" in text:
+            assert "Not shown" not in text or "Other." in text
+        if "Causes" in re.findall(r"Not shown: .*", text + "Not shown: ")[0]:
+            assert "y = x + 1" not in text
+
+
+def test_what_was_asked_for_is_cut_last() -> None:
+    named = [
+        re.findall(r"Not shown: (.*)\.", screen(n, "step", "causes", "more")) for n in range(60)
+    ]
+    told = {each[0] for each in named if each}
+    assert {"More", "Causes, More"} <= told
+    assert not any("Step" in each and "Causes" not in each for each in told)
+
+
+def test_a_profiled_step_comes_before_where_to_start() -> None:
+    run = RUNS["full"]
+    steps = event(StepsProfiled(reason="the program ended after 3 calls"), number=99)
+    profiled = Run(run.header, [*run.events[:-1], steps, run.events[-1]], run.artifacts)
+    text = to_text(report_document(Reading(profiled)))
+    assert text.index("A step") < text.index("Start here") < text.index("\nCauses")
+    assert text.index("Graph breaks") < text.index("A step")
 
 
 def test_sections_without_room_are_named() -> None:

@@ -14,6 +14,7 @@ from compilescope.analysis.logged.device_breaks import device_sites
 from compilescope.analysis.logged.graphs import graph_count
 from compilescope.analysis.program_end import ProgramEnd, how_it_ended, without_torch
 from compilescope.findings.breaks import BreakFinding, break_sites
+from compilescope.findings.calls import with_calls
 from compilescope.findings.compile_ids import CalledRegion, called_regions, retrace_seconds
 from compilescope.findings.eager import (
     EagerFinding,
@@ -185,7 +186,7 @@ def digest(run: Run, *, explained: bool = True) -> Digest:
     sources = Sources(run)
     graphs = [body for _, body in run.of(bodies.GraphCaptured) if body.stage == "dynamo"]
     counted = graph_count(run, sources)
-    lost = break_sites(run), recompiled_frames(run), failures(run)
+    lost = break_sites(run), with_calls(run, recompiled_frames(run)), failures(run)
     found, frames, failed = _in_words(lost, sources, explained) if any(lost) else lost
     sites = found + device_sites(run, sources)
     compile_ns = sum(body.duration_ns for _, body in run.of(bodies.CompileTime))

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
 
 _PLACE = ("file", "line", "column", "end_column", "end_line", "function", "source")
+_CALL = ("file", "line", "function", "source")
 _EXPLAINED = ("rule", "why", "remedy", "advice")
 SITE_KEYS = (
     *("gb_id", "gb_type", *_PLACE, "explanation", "hints", "context", "wrappers", "events"),
     *("frames", "ranks", "tests", "outcome", "gave_up", "in_torch", "fingerprint", "because"),
-    *("category", *_EXPLAINED, "consequence_of", "lost_ms", "retrace_seconds"),
+    *("category", *_EXPLAINED, "consequence_of", "lost_ms", "retrace_seconds", "called_at"),
 )
 EAGER_KEYS = (
     *("file", "line", "function", "reason", "cause", "gb_id", "rest_only", "may_hide_breaks"),
@@ -31,7 +32,7 @@ EAGER_KEYS = (
 )
 GUARD_KEYS = (
     *("guard", "subject", "expected", "actual", "kind", "file", "line", "source", "count"),
-    *("also", "seconds", "calls_after", "needed", *_EXPLAINED),
+    *("also", "seconds", "calls_after", "needed", *_EXPLAINED, "called_at"),
 )
 FAILURE_KEYS = (
     *("error", "cause", "message", "link", "phase", "gb_id", "gb_type", "hints", "backend"),
@@ -48,7 +49,7 @@ RECORDED_VIOLATION_KEYS = (
 )
 FINDING_KEYS = (
     *("kind", "rule", "fingerprint", "title", "message", "remedy", "level", *_PLACE),
-    *("count", "ranks", "because", "advice", "seconds", "lost_ms"),
+    *("count", "ranks", "because", "advice", "seconds", "lost_ms", "called_at"),
 )
 
 
@@ -129,4 +130,7 @@ def finding_json(finding: Finding) -> dict[str, Any]:
 
 
 def _values(finding: Finding, keys: tuple[str, ...], **known: Any) -> dict[str, Any]:
-    return {key: known[key] if key in known else getattr(finding, key) for key in keys}
+    value = {key: known[key] if key in known else getattr(finding, key) for key in keys}
+    if finding.called_at is not None and "called_at" in value:
+        value["called_at"] = {name: getattr(finding.called_at, name) for name in _CALL}
+    return value

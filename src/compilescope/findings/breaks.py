@@ -10,7 +10,7 @@ from compilescope.model.body import FindingKind, Level
 from compilescope.model.event import Event
 from compilescope.model.fingerprint import fingerprint
 from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef, Frame, origin_of
+from compilescope.model.stack import CodeRef, Frame, origin_of, users_call
 
 _BACKWARD = "Tensor.backward()"
 """In PyTorch's name of a break: a whole training step is compiled, not the model."""
@@ -148,6 +148,7 @@ def _site(members: list[tuple[Event, GraphBreak]], root: str, resumed: _Resumed)
         context=body.context,
         wrappers=body.wrappers,
         beneath=_beneath(event),
+        called_at=users_call(event.stack, frame.file) if frame is not None else None,
         returned=frame is not None
         and (event.pid, frame.file, frame.function, frame.line) in resumed,
         in_torch=code is not None and origin_of(code.file) == "torch",

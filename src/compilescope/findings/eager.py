@@ -22,6 +22,8 @@ class EagerFinding(Finding, frozen=True, kw_only=True):
     """True where the part before the break is compiled."""
     may_hide_breaks: bool
     """Dynamo stopped looking: what comes after the break was never traced."""
+    is_call: bool = False
+    """The place is the user's call: what runs eagerly is torch's own function that it calls."""
 
     @property
     def kind(self) -> FindingKind:
@@ -37,7 +39,8 @@ class EagerFinding(Finding, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        return f"{self.function} runs eagerly"
+        about = f"what {self.function} calls" if self.is_call else self.function
+        return f"{about} runs eagerly"
 
     @property
     def message(self) -> str:
@@ -64,12 +67,12 @@ _HIDING = ("graph-break", "generator")
 def eager_frames(run: Run) -> list[EagerFinding]:
     """Frames lost for a reason that is known and not harmless. The standard library's own functions
     hold no code of the user's: what they call is compiled by itself."""
-    groups: dict[tuple[str, int, str, str, bool], _FrameGroup] = {}
+    groups: dict[tuple[str, int, str, str, bool, bool], _FrameGroup] = {}
 
     def add(code: CodeRef, rest: bool, entry: _FrameGroup) -> None:
         if origin_of(code.file) == "stdlib":
             return
-        key = (code.file, code.line, code.function, entry.reason, rest)
+        key = (code.file, code.line, code.function, entry.reason, rest, code.is_call)
         group = groups.setdefault(key, entry)
         if group is not entry:
             group.ids += entry.ids
@@ -106,6 +109,7 @@ def eager_frames(run: Run) -> list[EagerFinding]:
             gb_id=group.gb_id,
             rest_only=rest,
             may_hide_breaks=group.hides,
+            is_call=is_call,
             count=len(group.ids),
             ranks=tuple(sorted(group.ranks)),
             because=tuple(group.ids),
@@ -113,7 +117,7 @@ def eager_frames(run: Run) -> list[EagerFinding]:
                 f"eager {group.cause}", Frame(file, line, function), run.header.root
             ),
         )
-        for (file, line, function, reason, rest), group in groups.items()
+        for (file, line, function, reason, rest, is_call), group in groups.items()
     ]
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from compilescope.findings.remedy import Advice, Remedy, something_to_do
 from compilescope.model.body import FindingKind, Level
-from compilescope.model.stack import origin_of
+from compilescope.model.stack import Frame, origin_of
 
 
 class Toll(enum.IntEnum):
@@ -63,6 +63,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """Compile time that it cost; None where that is not known."""
     lost_ms: float | None = None
     """Time lost outside compiled graphs because of it; None where nothing was timed."""
+    called_at: Frame | None = None
+    """The user's line that led there, where the place is not the user's: in an installed package.
+    Of a recompile the call that compiled again."""
 
     @property
     def kind(self) -> FindingKind:

@@ -275,7 +275,8 @@ class _Adviser(msgspec.Struct, dict=True):
         if own and own[0].diff:
             return own
         # What would mend the break would mend this, and nobody looked.
-        return next((advice for advice in breaks if is_not_tried(advice)), own)
+        untried = next((advice for advice in breaks if is_not_tried(advice)), own)
+        return own if own and self._number(cause) == 1 else untried
 
     def _of_the_break(self, cause: RecompileFinding) -> Iterator[tuple[Advice, ...]]:
         if cause.rule != _BROKEN_VALUE:
@@ -334,6 +335,10 @@ class _Adviser(msgspec.Struct, dict=True):
         yield from of_program
         yield from flags
         if self.program.stops > stops and not any(each.diff for each in (*verified, *offered)):
+            if number == 1:
+                # What is read first says what to do, if anything is known.
+                yield from self._of_first(offered, remedies)
+                return
             yield self._not_tried(number)
             yield from offered
             yield from (by_hand(remedy.text) for remedy in remedies)
@@ -350,6 +355,12 @@ class _Adviser(msgspec.Struct, dict=True):
             else "This report did not look for a fix."
         )
         return Advice(None, "not tried", "", f"{why} `{self._explain}{which}` does.")
+
+    def _of_first(self, offered: list[Advice], remedies: tuple[Remedy, ...]) -> Iterator[Advice]:
+        yield from offered
+        yield from (by_hand(remedy.text) for remedy in remedies)
+        words = f"`{self._explain} --cause 1` looks for a fix in all of the source."
+        yield Advice(None, "proposed", "", words)
 
     @cached_property
     def _explain(self) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from compilescope.model.python_text import read_literal
+from compilescope.model.stack import origin_of
 from compilescope.patterns import late
 
 _NAME = r"[A-Za-z_][\w.]{0,200}?(?:Error|Exception|Interrupt|Failed|Warning|Exit|Iteration)\w{0,60}"
@@ -64,10 +65,10 @@ def graph_break_link(message: str) -> tuple[str, str | None]:
 
 
 def user_place(message: str) -> tuple[str, int] | None:
-    """The line that torch names under `from user code:`, the innermost one outside of torch."""
+    """The line that torch names under `from user code:`, the innermost one of the user's own."""
     block = _USER_CODE.search(message)
     places = _FILE.findall(block[1]) if block else []
-    own = [place for place in places if "site-packages" not in place[0]] or places
+    own = [place for place in places if origin_of(place[0]) == "user"] or places
     return (own[-1][0], int(own[-1][1])) if own else None
 
 

@@ -106,6 +106,19 @@ def shown_code(code: CodeRef, stack: Iterable[Frame]) -> CodeRef:
     return CodeRef(caller.file, caller.line, caller.function, is_call=True)
 
 
+def users_call(stack: Iterable[Frame], file: str) -> Frame | None:
+    """The user's innermost line of a stack that leads into a file of somebody else's; None where
+    the file is the user's, or none of these lines is."""
+    if origin_of(file) in ("user", "generated"):
+        return None
+    return innermost_own_line(stack)
+
+
+def innermost_own_line(stack: Iterable[Frame]) -> Frame | None:
+    """The user's own, in no installed package."""
+    return next((frame for frame in reversed([*stack]) if frame.origin == "user"), None)
+
+
 def innermost_user_frame(stack: Iterable[Frame]) -> Frame | None:
     """The frame to show for a stack (outermost first): the innermost that torch did not write.
 

@@ -39,11 +39,11 @@ def words(*parts: str | Span) -> Words:
     return tuple(part if isinstance(part, Span) else Span(part) for part in parts)
 
 
-def prose(text: str) -> Words:
+def prose(text: str, style: Style = "plain") -> Words:
     """A sentence; what stands between backticks is code."""
     parts = _CODE.split(text)
     return tuple(
-        Span(part, "code" if number % 2 else "plain") for number, part in enumerate(parts) if part
+        Span(part, "code" if number % 2 else style) for number, part in enumerate(parts) if part
     )
 
 
@@ -291,6 +291,8 @@ class Diff(_Block, frozen=True):
     """A change to files, as a unified diff. Its lines are never wrapped."""
 
     text: str
+    whole: str = ""
+    """The command that shows it, where its end may be left out for lack of room."""
 
 
 class CodeLine(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

@@ -10,8 +10,11 @@ from msgspec.structs import replace
 
 from compilescope.findings.finding import Finding
 from compilescope.findings.remedy import is_not_tried
+from compilescope.model.stack import Frame
+from compilescope.patterns import late
 from compilescope.report.blocks import (
     Block,
+    Excerpt,
     Heading,
     Item,
     Paragraph,
@@ -22,13 +25,22 @@ from compilescope.report.blocks import (
     prose,
     words,
 )
-from compilescope.report.finding import advice_blocks, excerpt, repro_words
-from compilescope.report.places import anchor_of, brief_place, count, place
+from compilescope.report.finding import (
+    advice_blocks,
+    called_at,
+    excerpt,
+    leading,
+    leads_to,
+    repro_words,
+)
+from compilescope.report.places import anchor_of, brief_place, count, place, told_apart
 from compilescope.report.render.spans import duration
 from compilescope.report.section import Reading
 
 _ROOM = 54
 """Letters for where and what together, in a line of 80."""
+_GLOBAL = late(r"\bG\['(\w+)'\]")
+"""Dynamo's name of a global variable, which its author calls by its own."""
 _UNDRAWN = (words(""),) * 5
 """A row that nobody draws, but that is counted."""
 _LEAST_VALUE = 12
@@ -40,23 +52,39 @@ def causes_table(reading: Reading, first: int) -> Table:
     found = reading.causes[first - 1 :]
     drawn = found if reading.drawn is None else found[: max(reading.drawn - first + 1, 0)]
     places = [
-        brief_place(each.file, each.line, reading.root) if each.file else "unknown"
-        for each in drawn
+        brief_place(at.file, at.line, reading.root) if at.file else "unknown"
+        for at in map(leading, drawn)
     ]
-    room = _ROOM - max(map(len, places), default=0)
+    room = max(_ROOM - max(map(len, places), default=0), _LEAST_VALUE)
+    whats = _whats(drawn, places, room)
     rows = tuple(
-        _row(number, finding, at, room)
-        for number, (finding, at) in enumerate(zip(drawn, places, strict=True), first)
+        _row(number, finding, at, what)
+        for number, (finding, at, what) in enumerate(zip(drawn, places, whats, strict=True), first)
     )
     rows += (_UNDRAWN,) * (len(found) - len(rows))
     return Table(("", "where", "what", "cost", "fix"), rows, (0, 3), one_line=2)
 
 
-def _row(number: int, finding: Finding, at: str, room: int) -> tuple[Words, ...]:
+def _whats(drawn: list[Finding], places: list[str], room: int) -> list[str]:
+    """What each is, so that no two rows read alike: what a renderer has no room for it cuts from
+    the end."""
+    found = [_what(each, room) for each in drawn]
+    rows: dict[tuple[str, str], list[int]] = {}
+    for number, (at, what) in enumerate(zip(places, found, strict=True)):
+        rows.setdefault((at, what[: room - 1]), []).append(number)
+    for numbers in rows.values():
+        if len(numbers) > 1:
+            whole = [drawn[number].title for number in numbers]
+            for number, what in zip(numbers, told_apart(whole, room), strict=True):
+                found[number] = what
+    return found
+
+
+def _row(number: int, finding: Finding, at: str, what: str) -> tuple[Words, ...]:
     return (
         words(str(number)),
         words(Span(at, "strong", anchor_of(finding))),
-        words(_what(finding, room)),
+        words(what),
         words(_cost(finding)),
         _fix(finding),
     )
@@ -73,9 +101,10 @@ def _what(finding: Finding, room: int) -> str:
     """Its title for a line that has little room: of a long value the end, which names it best."""
     if finding.kind == "failure":
         return finding.title.replace(" compilation failed: ", " failed: ")
-    _, recompiles, value = finding.title.partition(" recompiles: ")
-    if not recompiles or len(finding.title) <= room:
-        return finding.title
+    title = _GLOBAL.sub(r"\1", finding.title) if finding.kind == "recompile" else finding.title
+    _, recompiles, value = title.partition(" recompiles: ")
+    if not recompiles or len(title) <= room:
+        return title
     most = max(room - len("recompiles: …"), _LEAST_VALUE)
     return f"recompiles: {value if len(value) <= most else '…' + value[-most:]}"
 
@@ -87,6 +116,8 @@ def _fix(finding: Finding) -> Words:
         return words(Span("verified" if first.status == "proven" else "yes", "good"))
     if first is not None and first.status == "not tried":
         return words(Span("not tried", "dim"))
+    if first is not None and first.status == "proposed":
+        return words(Span("try fix", "dim"))  # A run of it tells.
     if first is not None or finding.first_step:
         return words(Span("by hand", "dim"))
     return words(Span("none", "dim"))
@@ -151,7 +182,7 @@ def cause_item(number: int, finding: Finding, reading: Reading) -> Item:
     """A cause in short: its line, why, and the first change."""
     where = f"{place(finding.file, finding.line, reading.root)} in {finding.function}"
     target = anchor_of(finding) if reading.full else ""
-    blocks: list[Block] = [excerpt(finding)] if finding.source.strip() else []
+    blocks, led = _place_blocks(finding, reading)
     if finding.kind != "recompile" or not finding.message:
         # What recompiles, and for which value, is how its message begins.
         blocks.append(Paragraph(words(Span(finding.title, "strong"))))
@@ -160,13 +191,23 @@ def cause_item(number: int, finding: Finding, reading: Reading) -> Item:
     # A page tells every cause at length further down, with its change once more.
     own = replace(reading.told, places={}, texts={}, folding=False)
     told = own if reading.full else reading.told
-    blocks += advice_blocks(finding.advice, told, where, brief=True)
+    blocks += advice_blocks(finding.advice, told, where, brief=True, whole=reading.explain(number))
     for failure in reading.digest.failures:
         if finding.kind == "failure" and failure.because == finding.because:
             blocks += repro_words(failure, reading.run.header.cwd)
-    at = Span(place(finding.file, finding.line, reading.root), "strong", target)
-    inside = f" in {finding.function}" if finding.function else ""
+    at = Span(place(led.file, led.line, reading.root), "strong", target)
+    inside = f" in {led.function}" if led.function else ""
     return Item(str(number), words(at, inside), _cost_words(finding), tuple(blocks))
+
+
+def _place_blocks(finding: Finding, reading: Reading) -> tuple[list[Block], Finding | Frame]:
+    """Its line; and what it is headed by: the user's call, where a guard's line is a library's."""
+    led = leading(finding)
+    if led is not finding:
+        code: list[Block] = [Excerpt(led.source)] if led.source.strip() else []
+        return [*code, *leads_to(finding, reading.root)], led
+    line: list[Block] = [excerpt(finding)] if finding.source.strip() else []
+    return [*line, *called_at(finding, reading.root)], finding
 
 
 def _cost_words(finding: Finding) -> Words:

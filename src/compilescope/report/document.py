@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from compilescope.analysis.dynamo_graphs import devices
 from compilescope.analysis.gate.doubts import doubts
 from compilescope.analysis.partial_digest import is_long
@@ -26,7 +28,7 @@ from compilescope.model.run import Run
 from compilescope.model.uncollected import uncollected
 from compilescope.plugins import discover
 from compilescope.report import sections
-from compilescope.report.blocks import Document, Part, ShownRun
+from compilescope.report.blocks import Document, Heading, Part, ShownRun
 from compilescope.report.links import with_lines
 from compilescope.report.program_state import ended_style
 from compilescope.report.repeats import without_repeats
@@ -71,6 +73,8 @@ def report_document(reading: Reading, only: str = "") -> Document:
             blocks = bounded(reading, blocks)
         if blocks:
             parts.append(Part(section.id, section.title, blocks, section.note))
+    if not reading.full:
+        parts = _asked_first(parts)
     seen = reading.digest
     record = record_of(reading)
     command = " ".join(seen.command)
@@ -85,6 +89,21 @@ def report_document(reading: Reading, only: str = "") -> Document:
         site=reading.pages.site if reading.pages else "",
     )
     return without_repeats(drawn, by_entry=reading.page)
+
+
+def _asked_first(parts: list[Part]) -> list[Part]:
+    """Who profiles a program asks where the time of a step goes: that comes before where to start
+    with what was compiled."""
+    ids = [part.id for part in parts]
+    if ids[:1] != ["summary"] or "step" not in ids:
+        return parts
+    summary, step = parts[0], parts[ids.index("step")]
+    start = next((n for n, b in enumerate(summary.blocks) if isinstance(b, Heading)), None)
+    if start is None:
+        return parts
+    first = msgspec.structs.replace(summary, blocks=summary.blocks[:start])
+    rest = Part("start", "", summary.blocks[start:])
+    return [first, step, rest, *(part for part in parts[1:] if part is not step)]
 
 
 def record_of(reading: Reading) -> ShownRun:

@@ -11,6 +11,7 @@ from compilescope.analysis.digest import Digest
 from compilescope.findings.breaks import BreakFinding
 from compilescope.findings.eager import EagerFinding
 from compilescope.findings.failures import FailureFinding
+from compilescope.findings.finding import Finding
 from compilescope.findings.recompiles import RecompiledFrame, RecompileFinding, recompile_findings
 from compilescope.model.stack import Frame, origin_of
 from compilescope.model.storms import MOST_KEPT
@@ -30,7 +31,10 @@ from compilescope.report.blocks import (
 from compilescope.report.cause_list import causes_table
 from compilescope.report.finding import (
     advice_blocks,
+    called_at,
     finding_item,
+    leading,
+    leads_to,
     lines_at,
     listing,
     page_link,
@@ -157,7 +161,7 @@ def site_item(
     """A break; `names` is what it and others are called by fingerprint."""
     seen = reading.digest
     names = reading.break_names if names is None else names
-    blocks = listing(site, reading.sources)
+    blocks = [*listing(site, reading.sources), *called_at(site, reading.root)]
     if alike:
         places = first_few([place(other.file, other.line, seen.root) for other in alike])
         blocks.append(note(f"also at {places}"))
@@ -233,7 +237,8 @@ def eager_item(number: int, frame: EagerFinding, reading: Reading) -> Item:
     if frame.first_step:
         blocks.append(Paragraph(prose(frame.first_step), "By hand:"))
     blocks += quoted(reading, frame.fingerprint)
-    left, right = words(where, f" {frame.function}"), words(Span(share, "warn"))
+    what = f"what {frame.function} calls" if frame.is_call else frame.function
+    left, right = words(where, f" {what}"), words(Span(share, "warn"))
     anchor = f"eager-{frame.because[0]}"
     return Item(str(number), left, right, tuple(blocks), anchor, ("kind:eager",))
 
@@ -282,11 +287,14 @@ def _folded(frame: RecompiledFrame) -> list[Block]:
 def _recompile_cause_item(number: int, finding: RecompileFinding, reading: Reading) -> Item:
     """One value whose guards failed, wherever they are: each line of its is part of one cause."""
     behind = reading.recompiles_of[finding.fingerprint]
+    led = leading(finding)
     blocks: list[Block] = []
     causes = [cause for _, cause in behind if cause.is_named]
     if causes:
         alone = len(causes) == 1
-        blocks += _failed_guard(causes[0], reading, f"cause {number}", alone=alone)
+        if led is not finding:
+            blocks += leads_to(finding, reading.root)
+        blocks += _failed_guard(causes[0], reading, f"cause {number}", alone=alone, led=led)
     else:
         blocks.append(Paragraph(prose(finding.message)))
     elsewhere = [
@@ -302,11 +310,11 @@ def _recompile_cause_item(number: int, finding: RecompileFinding, reading: Readi
     if hidden:
         blocks.append(note(f"{count(hidden, 'more part')} of it hit the recompile limit."))
     blocks += quoted(reading, finding.fingerprint)
-    at = Span(place(finding.file, finding.line, reading.root), "strong")
+    at = Span(place(led.file, led.line, reading.root), "strong")
     spent = f", {duration(finding.seconds * 1e9)}" if finding.seconds is not None else ""
     right = words(Span(count(finding.count, "recompile") + spent, "warn"))
     tags = ("kind:recompile", _whose(finding.file))
-    left = words(at, f" in {finding.function}")
+    left = words(at, f" in {led.function}")
     return Item(str(number), left, right, tuple(blocks), anchor_of(finding), tags)
 
 
@@ -317,9 +325,15 @@ def recompile_cost(frame: RecompiledFrame) -> str:
 
 
 def _failed_guard(
-    cause: RecompileFinding, reading: Reading, where: str, *, alone: bool = False
+    cause: RecompileFinding,
+    reading: Reading,
+    where: str,
+    *,
+    alone: bool = False,
+    led: Finding | Frame | None = None,
 ) -> list[Block]:
-    """With its part of the cost, unless it is alone: then the item says that."""
+    """With its part of the cost, unless it is alone: then the item says that. The call is not
+    told where the item is headed by it."""
     if cause.expected or cause.actual:
         change = f": expected {cause.expected or '?'}, got {cause.actual or '?'}"
     else:
@@ -334,6 +348,8 @@ def _failed_guard(
     ]
     if cause.is_placed:
         blocks += lines_at(reading.sources, cause.file, cause.line, cause.source)
+    if led is None or led is not cause.called_at:
+        blocks += called_at(cause, reading.root)
     if cause.why:
         blocks.append(Paragraph(prose(cause.why), "Why:"))
     return blocks + advice_blocks(cause.advice, reading.told, where, brief=False)

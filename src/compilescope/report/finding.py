@@ -13,7 +13,9 @@ import msgspec
 from compilescope.findings.breaks import BreakFinding
 from compilescope.findings.failures import FailureFinding
 from compilescope.findings.finding import Finding
+from compilescope.findings.recompiles import RecompileFinding
 from compilescope.findings.remedy import Advice, Status
+from compilescope.model.stack import Frame
 from compilescope.patterns import late
 from compilescope.registry.pages import Pages, pytorch_page
 from compilescope.report.blocks import (
@@ -47,6 +49,7 @@ def finding_item(number: int, finding: Finding, root: str, pages: Pages | None =
         blocks.append(excerpt(finding))
     if not _is_named(finding):
         blocks.append(Paragraph(words(Span(finding.title, "strong"))))
+    blocks += called_at(finding, root)
     why = first_line(finding.message)
     if why and why != finding.title:
         blocks.append(Paragraph(prose(why)))
@@ -105,6 +108,49 @@ def excerpt(found: BreakFinding | FailureFinding | Finding) -> Excerpt:
     several = found.end_line is not None and found.end_line > found.line
     end = len(found.source.rstrip()) if several else found.end_column
     return Excerpt(found.source, found.column, end)
+
+
+def called_at(finding: Finding, root: str) -> list[Block]:
+    """The user's line that led to a place in an installed package, or with the value that makes a
+    function compile again: nothing where the place itself says as much."""
+    call = finding.called_at
+    if call is None or not (_is_of_call(finding) or not finding.own):
+        return []
+    return [_other_place("called at ", call.file, call.line, call.function, call.source, root)]
+
+
+def leading(finding: Finding) -> Finding | Frame:
+    """The place that a reader is told of: the user's call, where a guard's line is a library's."""
+    call = finding.called_at
+    return call if call and finding.kind == "recompile" and not finding.own else finding
+
+
+def leads_to(finding: Finding, root: str) -> list[Block]:
+    """The place of a finding where the user's line that led there is told of first."""
+    at = finding.file, finding.line, finding.function, finding.source
+    return [_other_place("guarded at ", *at, root)]
+
+
+def _other_place(
+    lead: str, file: str, line: int, function: str, source: str, root: str
+) -> Paragraph:
+    inside = f" in {function}" if function else ""
+    code = "" if source.rstrip().endswith(("(", "[", "{")) else source.strip()
+    told = (": ", Span(f"`{code}`" if "`" not in code else code, "code")) if code else ()
+    at = Span(place(file, line, root), "strong")
+    return Paragraph(words(Span(lead, "dim"), at, f"{inside}", *told))
+
+
+_NOT_OF_CALL = late(r"^(?:self\b|G\b|___|$)|\.training$")
+
+
+def _is_of_call(finding: Finding) -> bool:
+    """Is it about an argument: a value that comes from where the call is?"""
+    return (
+        isinstance(finding, RecompileFinding)
+        and finding.guard_kind != "GLOBAL_STATE"
+        and _NOT_OF_CALL.search(finding.subject) is None
+    )
 
 
 def listing(found: BreakFinding | FailureFinding, sources: Sources) -> list[Block]:
@@ -201,10 +247,15 @@ class ShownAdvice(msgspec.Struct, frozen=True):
 
 
 def advice_blocks(
-    advice: tuple[Advice, ...], told: ShownAdvice, where: str, *, brief: bool
+    advice: tuple[Advice, ...],
+    told: ShownAdvice,
+    where: str,
+    *,
+    brief: bool,
+    whole: str = "compilescope explain",
 ) -> list[Block]:
-    """In a summary the first alone; else all."""
-    drawn = _drawn(advice[:1] if brief else advice, told, where, brief=brief)
+    """In a summary the first alone, and `whole` shows its whole diff; else all."""
+    drawn = _drawn(advice[:1] if brief else advice, told, where, whole if brief else "")
     first, others = next(drawn, []), [block for blocks in drawn for block in blocks]
     if not told.folding or not others:
         return [*first, *others]
@@ -213,7 +264,7 @@ def advice_blocks(
 
 
 def _drawn(
-    advice: tuple[Advice, ...], told: ShownAdvice, where: str, *, brief: bool
+    advice: tuple[Advice, ...], told: ShownAdvice, where: str, whole: str
 ) -> Iterator[list[Block]]:
     for number, each in enumerate(advice):
         blocks: list[Block] = []
@@ -230,7 +281,7 @@ def _drawn(
             blocks.append(note(f"same change as for {first}"))
         elif each.diff and first is None and not number:
             told.places[each.diff] = where
-            blocks.append(_diff(each, told, brief=brief))
+            blocks.append(_diff(each, told, whole))
             blocks.append(note(_worth(each, told)))
         yield blocks
 
@@ -257,13 +308,13 @@ def _worth(advice: Advice, told: ShownAdvice) -> str:
     return _UNPROVEN_IN_PYTHON if told.in_python else _UNPROVEN
 
 
-def _diff(advice: Advice, told: ShownAdvice, *, brief: bool) -> Block:
-    if not brief:
+def _diff(advice: Advice, told: ShownAdvice, whole: str) -> Block:
+    if not whole:
         return Diff(advice.diff)
     lines = _gist(advice.diff)
     if len(lines) <= _MOST_DIFF_LINES:
-        return Diff("\n".join(lines) + "\n")
-    more = "`.digest` has it" if told.in_python else "`compilescope explain` shows it"
+        return Diff("\n".join(lines) + "\n", "" if told.in_python else whole)
+    more = "`.digest` has it" if told.in_python else f"`{whole}` shows it"
     return note(f"a {len(lines)}-line change; {more}")
 
 

@@ -18,6 +18,9 @@ _PACKAGE = late(r"^.*[/\\](?:site|dist)-packages[/\\]")
 _MOST_LETTERS = 24
 """Of a path in a table; a longer one is shortened to its file. Chosen: room for the other
 columns."""
+_MOST_OF_NAME = 40
+"""Of that name, with its line. Chosen: half of a line; names of files are longer only when made by
+a program."""
 _MOST_NAMED = 16
 """Chosen: a line or two of names."""
 
@@ -42,7 +45,52 @@ def place(file: str, line: int, root: str) -> str:
 def brief_place(file: str, line: int, root: str) -> str:
     """The same for a line that has little room: of a long path the file's name alone."""
     at = place(file, line, root)
-    return at if len(at) <= _MOST_LETTERS else re.split(r"[/\\]", at)[-1][-_MOST_LETTERS:]
+    if len(at) <= _MOST_LETTERS:
+        return at
+    return without_middle(re.split(r"[/\\]", at)[-1], _MOST_OF_NAME)
+
+
+def without_middle(text: str, most: int) -> str:
+    """`transformer.h[…training`: both ends of a text that is longer."""
+    if len(text) <= most:
+        return text
+    last = max(most - 1, 0) // 2
+    return text[: max(most - 1, 0) - last] + "…" + text[len(text) - last :]
+
+
+def told_apart(texts: Sequence[str], most: int) -> list[str]:
+    """Texts of which the first letters are drawn, so many: of those that read alike then, what they
+    begin with alike is shortened instead."""
+    shown = [*texts]
+    alike: dict[str, set[str]] = {}
+    for text in texts:
+        alike.setdefault(text[: most - 1], set()).add(text)
+    for number, text in enumerate(texts):
+        others = alike[text[: most - 1]]
+        if len(others) > 1:
+            shown[number] = _around(text, _common([*others]), most)
+    return shown
+
+
+def _common(texts: list[str]) -> int:
+    """With as many letters they all begin."""
+    first, last = min(texts), max(texts)
+    pairs = enumerate(zip(first, last, strict=False))
+    return next((n for n, (one, other) in pairs if one != other), len(first))
+
+
+_BEFORE = 4
+"""Letters that are kept before those in which texts differ. Chosen: `.h[1` is read more easily than
+`1`."""
+
+
+def _around(text: str, at: int, most: int) -> str:
+    """A third for the beginning of a text; the rest for what is around this letter."""
+    head = text[: most // 3]
+    room = most - len(head) - 1
+    begin = max(min(at - _BEFORE, len(text) - room), len(head))
+    tail = text[begin:]
+    return f"{head}…{tail if len(tail) <= room else tail[: room - 1] + '…'}"
 
 
 def anchor_of(finding: Finding) -> str:

@@ -74,6 +74,8 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     and without a limit."""
     strict: bool = False
     """Every recompile counts as lost, also those for versions that the program needs."""
+    explain: Callable[[int], str] = "compilescope explain --cause {}".format
+    """The command that explains a cause in full."""
     reader: Literal["command line", "python"] = "command line"
     """Who reads: in a notebook nobody can give a flag."""
 

@@ -1,8 +1,9 @@
 """A document that fits: on a terminal so many lines, in a comment so many bytes.
 
-What goes is whole: items and rows from the end of the longest list, which is the least expensive
-end; then sections from the last one. A diff is never cut in two. The last line says what shows the
-rest.
+What goes first is the end of a long diff, where a line says what shows all of it. Then items and
+rows from the end of the longest list, which is the least expensive end; then sections from the last
+one, of causes and of a profiled step only when nothing else is left. Of an item its line and its
+explanation stay longest. The last line says what shows the rest.
 
 Where letters are too many, the longest texts lose their end, all to the same length, and say how
 much it was. Code, diffs and drawings stay as they are: their renderers cut lines to the width that
@@ -51,6 +52,11 @@ _FEWEST_ROWS = 2
 """Of a list, and of blocks in an item. Chosen: with fewer they would say nothing; then the whole
 section goes."""
 _CUT = note("…")
+_SHORT_DIFF = 8
+"""Lines of a diff that stay while there is anything else to leave out. Chosen: enough to see what
+it is about."""
+_ASKED_FOR = ("causes", "step")
+"""Sections that go after all others, the first of these before the second."""
 _SPARE = ("Or:", "Cost:", "More:", "PyTorch:")
 """What an item says besides where, why and what to change."""
 _CAUSES = ("summary", "health", "log", "failures", "breaks", "recompiles", "eager", "causes")
@@ -147,8 +153,18 @@ class _Fitting:
     def fitted(self) -> Document:
         made = self._made()
         while (over := self._measure(made) - self._most) > 0:
-            done = self._shrink(over) or self._trim(over, self._most // 2)
-            if not (done or self._drop_last_part() or self._trim(over, 0)):
+            done = (
+                self._cut_diffs(over, _SHORT_DIFF)
+                or self._shrink(over)
+                or self._cut_diffs(over, 0)
+                or self._trim(over, self._most // 2)
+                or self._drop_last_part()
+                or self._trim(over, 0, _REASON)
+                or self._drop_last_part(_ASKED_FOR[:1])
+                or self._trim(over, 0)
+                or self._drop_last_part(_ASKED_FOR)
+            )
+            if not done:
                 # What is left is whole or nothing: better too long than without its point.
                 return made if self._gone or self._shrunk else self._document
             made = self._made()
@@ -188,25 +204,51 @@ class _Fitting:
         self._shrunk |= done > 0
         return done > 0
 
-    def _drop_last_part(self) -> bool:
+    def _drop_last_part(self, among: tuple[str, ...] = ()) -> bool:
         """Of those that hold lists and have a title for the last line to name. The first part
-        stays: it says what the answer is."""
+        stays: it says what the answer is; those that were asked for, unless they are what is to
+        be dropped."""
         parts = self._document.parts
         able = [each.part for each in self._stretches if each.part and parts[each.part].title]
-        able = able if self._rest else []
-        if not able:
+        if among:
+            able = [n for name in reversed(among) for n in able if parts[n].id == name]
+        else:
+            able = [n for n in able if parts[n].id not in _ASKED_FOR]
+        if not able or not self._rest:
             return False
         self._gone.add(able[-1])
         self._stretches = [each for each in self._stretches if each.part != able[-1]]
         return True
 
-    def _trim(self, over: int, higher: int) -> bool:
-        """Whole blocks from the end of the tallest item that is higher than this."""
+    def _cut_diffs(self, over: int, least: int) -> bool:
+        """The ends of diffs that a command shows whole, of which so many lines may stay."""
+        for stretch in self._stretches:
+            for number, block in enumerate(stretch.blocks[: len(stretch.heights)]):
+                if not isinstance(block, Item):
+                    break
+                cut = _with_short_diff(block, over, least)
+                if cut is not None:
+                    stretch.heights[number] = self._height(cut)
+                    stretch.blocks = (
+                        *stretch.blocks[:number],
+                        cut,
+                        *stretch.blocks[number + 1 :],
+                    )
+                    self._shrunk = True
+                    return True
+        return False
+
+    def _trim(self, over: int, higher: int, need: int = 9) -> bool:
+        """Whole blocks from the end of the tallest item that is higher than this and has any that
+        are needed less than so much."""
         able = [
             (height, each, number)
             for each in self._stretches
             for number, (height, block) in enumerate(zip(each.heights, each.blocks, strict=False))
-            if isinstance(block, Item) and len(block.blocks) > _FEWEST_ROWS and height > higher
+            if isinstance(block, Item)
+            and len(block.blocks) > _FEWEST_ROWS
+            and height > higher
+            and any(_need(each) < need for each in block.blocks if each != _CUT)
         ]
         if not able:
             return False
@@ -215,7 +257,10 @@ class _Fitting:
         assert isinstance(item, Item)
         inside, done = [block for block in item.blocks if block != _CUT], 0
         while done < over and len(inside) >= _FEWEST_ROWS:
-            done += self._height(inside.pop(_least_needed(inside)))
+            least = _least_needed(inside)
+            if _need(inside[least]) >= need:
+                break
+            done += self._height(inside.pop(least))
         trimmed = msgspec.structs.replace(item, blocks=(*inside, _CUT))
         blocks = list(stretch.blocks)
         blocks[number] = trimmed
@@ -247,22 +292,45 @@ class _Fitting:
         return msgspec.structs.replace(self._document, parts=tuple(parts))
 
 
+def _with_short_diff(item: Item, over: int, least: int) -> Item | None:
+    """With fewer lines of its first diff that is longer; None where there is none."""
+    for at, block in enumerate(item.blocks):
+        if not isinstance(block, Diff) or not block.whole:
+            continue
+        lines = block.text.splitlines()
+        told = Paragraph(words(Span("whole diff: ", "dim"), Span(block.whole, "code")))
+        said = told in item.blocks
+        kept = max(least, len(lines) - over - (not said))
+        if len(lines) - kept < 1 + (not said):
+            continue
+        shorter = [Diff("\n".join(lines[:kept]) + "\n", block.whole)] if kept else []
+        rest = item.blocks[at + 1 :]
+        return msgspec.structs.replace(
+            item, blocks=(*item.blocks[:at], *shorter, *(() if said else (told,)), *rest)
+        )
+    return None
+
+
 def _least_needed(blocks: Sequence[Block]) -> int:
-    """The last block that an item can best do without: asides, then reasons; what to try stays as
-    long as it can, and its diff with it."""
-    spare = [
-        number
-        for number, block in enumerate(blocks)
-        if isinstance(block, Fold | Quote)
-        or (isinstance(block, Paragraph) and block.hanging in _SPARE)
-    ]
-    reasons = [
-        number
-        for number, block in enumerate(blocks)
-        if isinstance(block, Paragraph) and not block.hanging
-    ]
-    other = [number for number, block in enumerate(blocks) if not isinstance(block, Diff)]
-    return (spare or reasons or other or [len(blocks) - 1])[-1]
+    """The last block that an item can best do without: asides, diffs, what to try, and at last why
+    it is so, and where."""
+    return max(range(len(blocks)), key=lambda number: (-_need(blocks[number]), number))
+
+
+_REASON = 3
+"""How much an item needs the reason of what it is about."""
+
+
+def _need(block: Block) -> int:
+    if isinstance(block, Paragraph):
+        if block.hanging in _SPARE:
+            return 0
+        if block.words[:1] and block.words[0].style == "dim" and block != _CUT:
+            return 1  # What is known of the change, and what shows all of it.
+        return _REASON - 1 if block.hanging and block.hanging != "Why:" else _REASON
+    if isinstance(block, Fold | Quote):
+        return 0
+    return 1 if isinstance(block, Diff) else _REASON + 1
 
 
 def _runs(blocks: Sequence[Block]) -> Iterator[tuple[int, tuple[Block, ...]]]:

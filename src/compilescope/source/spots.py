@@ -246,6 +246,25 @@ class Sources(msgspec.Struct):
         owner = next((n for n in ancestors if isinstance(n, ast.stmt)), None)
         return SourceSpot(place, expression, owner, _function(ancestors), ancestors)
 
+    def class_of(self, file: str, line: int, function: str) -> str:
+        """The class whose body defines the function that begins on this line; empty for none."""
+        parsed = self._parsed(file)
+        body = parsed.tree.body if parsed is not None else []
+        owner = ""
+        while body:
+            for statement in _around(body, line):
+                if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    if statement.name == function and _first(statement) == line:
+                        return owner
+                    owner = ""
+                elif isinstance(statement, ast.ClassDef):
+                    owner = statement.name
+                body = getattr(statement, "body", [])
+                break
+            else:
+                body = []
+        return ""
+
     def stretch(self, spot: SourceSpot) -> Stretch:
         """The expression from its begin to its end.
 

@@ -221,6 +221,9 @@ def _at_most(name: str, counted: Count, limit: int, digest: Digest) -> GateCheck
     # A sweep's failures are jobs too, whatever made them fail.
     nouns = ("failure", "failures") if digest.jobs and name == "failures" else _NOUNS[name]
     noun = nouns[found != 1]
+    needed = sum(frame.count - frame.avoidable for frame in digest.recompiles)
+    if name == "recompiles" and needed:
+        noun += f" besides {needed} needed"
     message = f"{'at least ' * hidden}{found} {noun}, at most {limit} allowed"
     if found > limit:
         return GateCheck(

@@ -98,7 +98,8 @@ def next_step(seen: Digest, given: ProgramRun) -> str:
         step = given.of_run("show", run, "--section", "constraints")
         return f"{step}  # every violation, with its repro"
     crashed = any(f.category in _CRASHES and not f.suppressed for f in seen.failures)
-    lost = bool(seen.sites or seen.recompiles or seen.eager_frames or seen.failures)
+    again = [frame for frame in seen.recompiles if frame.avoidable or frame.limit_hit]
+    lost = bool(seen.sites or again or seen.eager_frames or seen.failures)
     if crashed and given.alone and not given.compiling:
         command = given.command("minify", "--predicate", "crash")
         return f"{command}  # the smallest script that fails the same way"
@@ -115,10 +116,22 @@ def next_step(seen: Digest, given: ProgramRun) -> str:
             return ""
         return f"{given.command('run', '--compile-all')}  # compiles its outermost modules"
     if not lost:
-        return f"{given.command('check')}  # for CI: fails on any graph break or recompile"
+        more = " that is not needed" if seen.recompiles else ""
+        return f"{given.command('check')}  # for CI: fails on any graph break or recompile{more}"
     if _can_mend(seen, given):
         return f"{given.command('fix')}  # tries changes and shows those it verified"
     return f"{given.of_run('explain', run)}  # why each one happens and what to change"
+
+
+_WIDTH = 80
+"""Columns that a suggestion and what it does may take together. Chosen: the usual terminal's."""
+
+
+def _next(step: str) -> str:
+    """What it does goes to a line of its own where a line has no room for both."""
+    line = f"Next: {step}"
+    command, mark, does = line.rpartition("  # ")
+    return line if len(line) <= _WIDTH or not mark else f"{command}\n      # {does}"
 
 
 def _switched_off() -> str:
@@ -298,7 +311,11 @@ def _report(outcome: ProgramOutcome, given: ProgramRun, *, quiet: bool, as_json:
     from compilescope.model.run import read_run
     from compilescope.report.section import Reading
 
-    reading = Reading(read_run(outcome.folder, header=outcome.header))
+    run = outcome.header.run.partition("-")[0]
+    reading = Reading(
+        read_run(outcome.folder, header=outcome.header),
+        explain=lambda number: given.of_run("explain", run, "--cause", str(number)),
+    )
     if as_json:
         from compilescope.analysis.json_form import digest_entries
 
@@ -308,11 +325,10 @@ def _report(outcome: ProgramOutcome, given: ProgramRun, *, quiet: bool, as_json:
     from compilescope.report.document import report_document
 
     step = next_step(reading.digest, given)
-    run = reading.digest.run.partition("-")[0]
     rest = given.of_run("show", run, "--all")
     text = told_text(report_document(reading), rest, stream=sys.stderr, reserved=_AROUND)
     # In a line of its own, however long: it is there to be copied.
-    last = f"\nNext: {step}\n" if step else ""
+    last = f"\n{_next(step)}\n" if step else ""
     put(f"\n{text}", error=True)
     _doubt_roof(reading)
     if not tell_missing_torch(reading.digest):

@@ -85,8 +85,13 @@ def COMMAND(
     elif form == "md":
         put(markdown(report_document(reading)))
     else:
-        reading = Reading(recorded, asked=listed(sys.stdout), drawn=room(sys.stdout))
         one = ["compilescope", "explain", *in_home(home), *name, "--cause"]
+        reading = Reading(
+            recorded,
+            asked=listed(sys.stdout),
+            drawn=room(sys.stdout),
+            explain=lambda number: shlex.join([*one, str(number)]),
+        )
         document = report_document(reading)
         if not reading.digest.jobs:
             document = with_one_cause(reading, document, lambda n: shlex.join([*one, n]))

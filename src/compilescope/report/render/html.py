@@ -205,7 +205,10 @@ def to_fragment(blocks: Iterable[Block]) -> str:
 
 
 def amount(part: Part) -> int:
-    """How many entries a section has."""
+    """How many entries a section has; 0 where they are not what its title counts: a recompiled
+    function has several recompiles, and equal graphs are one entry."""
+    if part.id in ("recompiles", "graphs"):
+        return 0
     return sum(isinstance(block, Item) for block in part.blocks)
 
 

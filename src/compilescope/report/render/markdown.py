@@ -247,7 +247,9 @@ def _span(span: Span) -> str:
     if span.style == "code":
         return code_span(span.text.strip("`"))
     if span.style in ("strong", "bad"):
-        return f"**{as_prose(span.text.strip())}**"
+        text = span.text.strip()
+        before, after = span.text.split(text, 1)
+        return f"{before}**{as_prose(text)}**{after}"
     return as_prose(span.text)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from compilescope.analysis.benchmarks import is_benchmark
 from compilescope.analysis.compile_shares import CompileShare, compile_shares
 from compilescope.analysis.digest import Digest
-from compilescope.analysis.program_end import NONE_IMPORTED
 from compilescope.analysis.sweeps import is_sweep
 from compilescope.model.bodies import GraphCompiled, LogRead, MinifyOutcome, TensorDiff
 from compilescope.report.blocks import (
@@ -21,20 +20,17 @@ from compilescope.report.blocks import (
     words,
 )
 from compilescope.report.cause_list import start_with
+from compilescope.report.headline import has_losses, headline, is_blank
 from compilescope.report.places import count, first_few
-from compilescope.report.program_state import (
-    before_note,
-    dropped_note,
-    nothing_before,
-    nothing_compiled,
-)
+from compilescope.report.program_state import before_note, dropped_note
 from compilescope.report.render.spans import duration
 from compilescope.report.section import Reading, Section
 from compilescope.report.sections.logged import fallback_note, log_verdict
-from compilescope.rules.causes.versions import version_words
 
 _MOST_RECOMPILES = 4
 """Causes with a stretch of the bar of their own. Chosen: more can't be told apart by eye."""
+_ROUNDED = 1.01
+"""A part that is larger than its whole by less is a matter of rounding. Chosen."""
 _SHARES = {"useful": "useful", "failed": "failed compilations", "break": "lost to graph breaks"}
 
 
@@ -46,12 +42,12 @@ def _build(reading: Reading) -> list[Block]:
         return benchmark_summary(reading)
     if is_sweep(reading.run):
         return []  # It has a summary of its own.
-    if reading.run.count(MinifyOutcome) and _is_blank(digest):
+    if reading.run.count(MinifyOutcome) and is_blank(digest):
         return []  # Nobody watched what was compiled: the repro is all that it tells.
     if digest.only_compares:
         return [Paragraph(_agreement(reading))]
     # A log counts the graphs of other compilers too.
-    blocks: list[Block] = [Paragraph(log_verdict(reading) or _verdict(reading))]
+    blocks: list[Block] = [Paragraph(log_verdict(reading) or headline(reading))]
     blocks += fallback_note(reading)
     if digest.torch is not None and not _is_log_without_dynamo(reading):
         blocks.append(Figures(tuple(_figures(reading))))
@@ -85,63 +81,8 @@ def _agreement(reading: Reading) -> Words:
     return words(Span(f"{agree}, {sides}.", "good"))
 
 
-def _is_blank(digest: Digest) -> bool:
-    """Nothing was seen: of a log that says nothing of the program."""
-    return not _has_losses(digest) and not digest.graphs
-
-
 def _is_log_without_dynamo(reading: Reading) -> bool:
-    return reading.run.count(LogRead) > 0 and _is_blank(reading.digest)
-
-
-def _has_losses(digest: Digest) -> bool:
-    lost = any(frame.avoidable or frame.limit_hit for frame in digest.recompiles)
-    return bool(digest.sites or digest.eager_frames or lost or digest.failures)
-
-
-def _verdict(reading: Reading) -> Words:
-    digest = reading.digest
-    early = nothing_before(digest) if _is_blank(digest) else None
-    if early is not None:
-        return early
-    if digest.torch is None:
-        return words(Span(digest.no_torch or NONE_IMPORTED, "warn"))
-    if _is_blank(digest):
-        return nothing_compiled(reading)
-    graphs = count(digest.graphs, "graph")
-    versions = _versions(digest)
-    if not _has_losses(digest):
-        more = f": {versions}" if versions else ", no graph breaks, no recompiles"
-        return words(Span(f"{graphs}{more}.", "good"))
-    failed = sum(not failure.suppressed for failure in digest.failures)
-    also = [f"{count(failed, 'compilation')} failed"] if failed else []
-    # A failed compilation that was suppressed shows as an eager function; say no more of it here.
-    if digest.eager_frames:
-        also.append(f"{count(len(digest.eager_frames), 'function')} fell back to eager")
-    tail = "; " + ", ".join(also) + "." if also else "."
-    if digest.graphs == 0:
-        return words(Span("Nothing was compiled" + tail, "bad"))
-    hoped_for = digest.regions + _needed(digest)
-    if digest.graphs > hoped_for:
-        graphs += f" instead of {hoped_for}"
-    return words(Span(graphs + tail, "bad" if failed else "warn"))
-
-
-_MOST_VERSIONS = 3
-"""Reasons for two versions that are named. Chosen: one line."""
-
-
-def _needed(digest: Digest) -> int:
-    """Recompiles for versions that the program needs."""
-    return sum(frame.count - frame.avoidable for frame in digest.recompiles)
-
-
-def _versions(digest: Digest) -> str:
-    """`training and evaluation`: why there is more than one version of a function."""
-    causes = [cause for frame in digest.recompiles for cause in frame.causes if cause.needed]
-    told = list(dict.fromkeys(map(version_words, causes)))
-    more = [f"{len(told) - _MOST_VERSIONS} more"] if len(told) > _MOST_VERSIONS else []
-    return "; ".join([*told[:_MOST_VERSIONS], *more])
+    return reading.run.count(LogRead) > 0 and is_blank(reading.digest)
 
 
 def _figures(reading: Reading) -> list[Figure]:
@@ -192,19 +133,25 @@ def _spent(seconds: float) -> str:
 
 
 def _phases(digest: Digest) -> str:
-    """The stages that a reader knows, where PyTorch measured them."""
+    """The stages that a reader knows, where PyTorch measured them, as parts of the whole.
+
+    A backward that is compiled when it first runs is a compilation of its own: no part of
+    AOTAutograd's time, and itself nothing but backend. Inductor's time is part of either.
+    """
     seconds = digest.phases_seconds
-    backend = seconds.get("aot_autograd_cumulative_compile_time_us", 0.0)
+    forward = seconds.get("aot_autograd_cumulative_compile_time_us", 0.0)
+    backend = forward + seconds.get("backward_cumulative_compile_time_us", 0.0)
     inductor = seconds.get("inductor_cumulative_compile_time_us", 0.0)
-    if not backend:
+    if not backend or backend > digest.compile_seconds * _ROUNDED:
         return ""
     told = f"{duration(backend * 1e9)} in the backend"
-    return told + (f", {duration(inductor * 1e9)} in Inductor" if inductor else "")
+    of_it = 0 < inductor <= backend * _ROUNDED
+    return told + (f", {duration(inductor * 1e9)} of it in Inductor" if of_it else "")
 
 
 def _compile_time(reading: Reading) -> list[Block]:
     shares = compile_shares(reading.run, reading.digest)
-    if len(shares) < 2 and (not reading.full or _has_losses(reading.digest)):
+    if len(shares) < 2 and (not reading.full or has_losses(reading.digest)):
         return []  # All of it looks useful where nobody recorded what was lost.
     whole = sum(share.seconds for share in shares)
     few = _few(shares, _MOST_RECOMPILES if reading.page else 0)
