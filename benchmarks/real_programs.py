@@ -53,6 +53,8 @@ class Expectation(msgspec.Struct, frozen=True):
     advise: tuple[str, ...]
     never: tuple[str, ...]
     why: str
+    options: tuple[str, ...] = ()
+    """Of `compilescope run`: for programs that compile nothing themselves."""
 
 
 class Answer(NamedTuple):
@@ -83,7 +85,7 @@ def run_program(file: Path, expected: Expectation, home: Path, limit: float) -> 
     torchrun = ["--torchrun"] if expected.launcher == "torchrun" else []
     command = [sys.executable, "-m", "compilescope", "run", "--dir", str(home), *torchrun]
     done = subprocess.run(
-        [*command, *expected.command],
+        [*command, *expected.options, *expected.command],
         cwd=file.parent,
         capture_output=True,
         text=True,
