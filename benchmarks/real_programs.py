@@ -1,11 +1,13 @@
 """Does the first screen say what an expert would? Runs each of `real_programs/`, prints a table.
 
-    python benchmarks/real_programs.py [--out FOLDER] [--limit SECONDS] [--plain] [name ...]
+    python benchmarks/real_programs.py [--out FOLDER] [--limit SECONDS] [--plain] [--table FILE]
+        [name ...]
 
 Beside each program stands an expectation, written before anybody saw our answer: the verdict, the
 line to point at first, what must be advised, what must never be said. Programs whose packages are
 not installed are left out, and said to be. The runs and what each one's screen said are kept in the
-folder. With --plain each program also runs without us, and torch's own log counts its recompiles.
+folder. With --plain each program also runs without us, and torch's own log counts its recompiles
+and the lines that break a graph. --table writes what came out as Markdown.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,6 +65,7 @@ class Answer(NamedTuple):
 
     misses: tuple[str, ...]
     breaks: int
+    break_lines: int
     recompiles: int
     causes: int
 
@@ -113,6 +117,7 @@ def judge(expected: Expectation, reading: Reading, screen: str) -> Answer:
     return Answer(
         tuple(misses),
         len(reading.digest.sites),
+        len({(site.file, site.line) for site in reading.digest.sites}),
         sum(frame.count for frame in reading.digest.recompiles),
         len(causes),
     )
@@ -135,8 +140,19 @@ def _search(pattern: str, text: str) -> re.Match[str] | None:
     return re.search(pattern, text, re.IGNORECASE)
 
 
-def plain_recompiles(file: Path, expected: Expectation, limit: float) -> int:
-    """By torch's own log."""
+class LogCounts(NamedTuple):
+    """By torch's own log, of the rank that says most."""
+
+    break_lines: int
+    recompiles: int
+
+
+_BREAK = re.compile(r"Graph break.* in user code at (.+:\d+)")
+_RANK = re.compile(r"^\[rank(\d+)\]:")
+_LOGS = "graph_breaks,recompiles"
+
+
+def plain_counts(file: Path, expected: Expectation, limit: float) -> LogCounts:
     start = ["-m", "torch.distributed.run"] if expected.launcher == "torchrun" else []
     done = subprocess.run(
         [sys.executable, *start, *expected.command],
@@ -144,9 +160,49 @@ def plain_recompiles(file: Path, expected: Expectation, limit: float) -> int:
         capture_output=True,
         text=True,
         timeout=limit,
-        env={**os.environ, "TORCH_LOGS": "recompiles"},
+        env={**os.environ, "TORCH_LOGS": _LOGS},
     )
-    return done.stderr.count("Recompiling function")
+    return counted(done.stderr)
+
+
+def counted(log: str) -> LogCounts:
+    lines: dict[str, set[str]] = {}
+    again: Counter[str] = Counter()
+    for line in log.splitlines():
+        rank = match[1] if (match := _RANK.match(line)) else "0"
+        if place := _BREAK.search(line):
+            lines.setdefault(rank, set()).add(place[1])
+        # A recompile that the limit refuses is announced like any other.
+        again[rank] += "Recompiling function" in line
+        again[rank] -= "hit config.recompile_limit" in line
+    breaks = max(map(len, lines.values()), default=0)
+    return LogCounts(breaks, max(again.values(), default=0))
+
+
+def count_misses(true: LogCounts, answer: Answer) -> list[str]:
+    misses = []
+    if true.recompiles != answer.recompiles:
+        misses.append(f"{true.recompiles} recompiles by torch's log")
+    if true.break_lines != answer.break_lines:
+        misses.append(f"{true.break_lines} lines with breaks by torch's log")
+    return misses
+
+
+def write_table(file: Path, rows: list[tuple[Path, Expectation, Answer | str]]) -> None:
+    """The table of the documentation."""
+    text = "| program | what it is | expected | breaks | recompiles | otherwise |\n"
+    text += "|---|---|---|---|---|---|\n"
+    for program, expected, answer in rows:
+        name = f"{program.parent.name}/{program.stem}"
+        about = f"[{expected.about}]({expected.source})" if expected.source else expected.about
+        if isinstance(answer, str):
+            counts, told = ("", ""), answer
+        else:
+            counts = str(answer.breaks), str(answer.recompiles)
+            told = "; ".join(answer.misses)
+        cells = (name, about, expected.verdict, *counts, told.replace("|", "\\|"))
+        text += f"| {' | '.join(cells)} |\n"
+    file.write_text(text)
 
 
 def main() -> int:
@@ -154,11 +210,12 @@ def main() -> int:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--limit", type=float, default=_LIMIT_S)
     parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--table", type=Path)
     parser.add_argument("names", nargs="*")
     asked = parser.parse_args()
     out: Path = asked.out or Path(tempfile.mkdtemp(prefix="real-programs-"))
     out.mkdir(parents=True, exist_ok=True)
-    good = total = 0
+    rows: list[tuple[Path, Expectation, Answer | str]] = []
     for file, expected in expectations(asked.names).items():
         if lacking := missing_packages(expected):
             print(f"{file.stem:32} left out: needs {shlex.join(lacking)}", flush=True)
@@ -170,17 +227,21 @@ def main() -> int:
             answer = judge(expected, Reading(read_run(find_run(home, None))), screen)
         except (subprocess.TimeoutExpired, ToolError, OSError) as error:
             print(f"{file.stem:32} no answer: {type(error).__name__}", flush=True)
-            total += 1
+            rows.append((file, expected, f"no answer: {type(error).__name__}"))
             continue
-        misses = list(answer.misses)
-        if asked.plain and (true := plain_recompiles(file, expected, asked.limit)):
-            misses += [f"{true} recompiles by torch's log"] if true != answer.recompiles else []
-        total, good = total + 1, good + (not misses)
+        # What `run` compiles is not compiled without it.
+        if asked.plain and not expected.options:
+            true = plain_counts(file, expected, asked.limit)
+            answer = answer._replace(misses=(*answer.misses, *count_misses(true, answer)))
+        rows.append((file, expected, answer))
         counts = (
             f"{answer.breaks:3} breaks {answer.recompiles:3} recompiles {answer.causes:3} causes"
         )
-        print(f"{file.stem:32} {counts}  {'; '.join(misses) or 'ok'}", flush=True)
-    print(f"{good} of {total} as an expert would. The screens are in {out}.")
+        print(f"{file.stem:32} {counts}  {'; '.join(answer.misses) or 'ok'}", flush=True)
+    good = sum(isinstance(answer, Answer) and not answer.misses for _, _, answer in rows)
+    print(f"{good} of {len(rows)} as an expert would. The screens are in {out}.")
+    if asked.table:
+        write_table(asked.table, rows)
     return 0
 
 
