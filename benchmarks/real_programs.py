@@ -1,13 +1,14 @@
 """Does the first screen say what an expert would? Runs each of `real_programs/`, prints a table.
 
     python benchmarks/real_programs.py [--out FOLDER] [--limit SECONDS] [--plain] [--table FILE]
-        [name ...]
+        [--recorded] [name ...]
 
 Beside each program stands an expectation, written before anybody saw our answer: the verdict, the
 line to point at first, what must be advised, what must never be said. Programs whose packages are
 not installed are left out, and said to be. The runs and what each one's screen said are kept in the
 folder. With --plain each program also runs without us, and torch's own log counts its recompiles
 and the lines that break a graph. --table writes what came out as Markdown.
+With --recorded nothing is run: the runs in the folder are read again.
 """
 
 from __future__ import annotations
@@ -99,6 +100,14 @@ def run_program(file: Path, expected: Expectation, home: Path, limit: float) -> 
     return done.stdout + done.stderr
 
 
+def show_recorded(home: Path, limit: float) -> str:
+    """The first screen of a run that is there."""
+    command = [sys.executable, "-m", "compilescope", "show", "--dir", str(home)]
+    environment = {**os.environ, "NO_COLOR": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=limit, env=environment)
+    return done.stdout + done.stderr
+
+
 def judge(expected: Expectation, reading: Reading, screen: str) -> Answer:
     causes = reading.causes
     misses = [f"says: {word}" for word in _NEVER if word in screen]
@@ -152,7 +161,14 @@ _RANK = re.compile(r"^\[rank(\d+)\]:")
 _LOGS = "graph_breaks,recompiles"
 
 
-def plain_counts(file: Path, expected: Expectation, limit: float) -> LogCounts:
+def plain_counts(file: Path, expected: Expectation, limit: float, log: Path) -> LogCounts:
+    """Of the log of an earlier run, where that is there."""
+    if not log.exists():
+        log.write_text(plain_log(file, expected, limit))
+    return counted(log.read_text())
+
+
+def plain_log(file: Path, expected: Expectation, limit: float) -> str:
     start = ["-m", "torch.distributed.run"] if expected.launcher == "torchrun" else []
     done = subprocess.run(
         [sys.executable, *start, *expected.command],
@@ -162,7 +178,7 @@ def plain_counts(file: Path, expected: Expectation, limit: float) -> LogCounts:
         timeout=limit,
         env={**os.environ, "TORCH_LOGS": _LOGS},
     )
-    return counted(done.stderr)
+    return done.stderr
 
 
 def counted(log: str) -> LogCounts:
@@ -211,6 +227,7 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=_LIMIT_S)
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("--table", type=Path)
+    parser.add_argument("--recorded", action="store_true")
     parser.add_argument("names", nargs="*")
     asked = parser.parse_args()
     out: Path = asked.out or Path(tempfile.mkdtemp(prefix="real-programs-"))
@@ -222,7 +239,10 @@ def main() -> int:
             continue
         home = out / file.stem
         try:
-            screen = run_program(file, expected, home, asked.limit)
+            if asked.recorded:
+                screen = show_recorded(home, asked.limit)
+            else:
+                screen = run_program(file, expected, home, asked.limit)
             (out / f"{file.stem}.txt").write_text(screen)
             answer = judge(expected, Reading(read_run(find_run(home, None))), screen)
         except (subprocess.TimeoutExpired, ToolError, OSError) as error:
@@ -231,7 +251,7 @@ def main() -> int:
             continue
         # What `run` compiles is not compiled without it.
         if asked.plain and not expected.options:
-            true = plain_counts(file, expected, asked.limit)
+            true = plain_counts(file, expected, asked.limit, out / f"{file.stem}.log")
             answer = answer._replace(misses=(*answer.misses, *count_misses(true, answer)))
         rows.append((file, expected, answer))
         counts = (

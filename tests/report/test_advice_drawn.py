@@ -113,7 +113,7 @@ def _reading(seen: Digest) -> Reading:
 def test_where_to_start_is_the_cause_that_loses_most() -> None:
     seen = _run_with_costs()
     heading, item = start_with(_reading(seen))
-    assert isinstance(heading, Heading) and heading.note == "the cause that loses most"
+    assert isinstance(heading, Heading) and heading.note == "the cause to look at first"
     assert isinstance(item, Item) and item.number == "1"
     assert plain(item.right) == "1 recompile, 5.00 s"
     site = msgspec.structs.replace(seen.sites[0], advice=(TRY,))

@@ -128,7 +128,7 @@ _MOST_ON_A_PAGE = 3
 
 
 def start_with(reading: Reading) -> list[Block]:
-    """The causes that lose most. Each keeps its number in the list of all, where there is one."""
+    """The causes to look at first. Each keeps its number in the list of all, where there is one."""
     found = list(enumerate(reading.causes, 1))
     if not found:
         return []
@@ -160,7 +160,7 @@ def _distinct(ranked: list[tuple[int, Finding]]) -> list[tuple[int, Finding]]:
 def _note(chosen: list[tuple[int, Finding]], found: list[tuple[int, Finding]]) -> str:
     if len(found) == 1:
         return ""
-    return "the causes that lose most" if len(chosen) > 1 else "the cause that loses most"
+    return "the causes to look at first" if len(chosen) > 1 else "the cause to look at first"
 
 
 def _untried(reading: Reading) -> list[Block]:

@@ -1,4 +1,4 @@
-"""Every cause in one line, what loses most first: what a summary ends with."""
+"""Every cause in one line, in the order to look at them: what a summary ends with."""
 
 from __future__ import annotations
 
@@ -16,4 +16,4 @@ def _build(reading: Reading) -> list[Block]:
     return [causes_table(reading, 1)]
 
 
-SECTION = Section("causes", 15, _build, "Causes", "what loses most first")
+SECTION = Section("causes", 15, _build, "Causes", "in the order to look at them")
