@@ -125,7 +125,7 @@ def test_a_variable_that_turns_compilation_off_is_named(
 
 
 def test_versions_that_a_program_needs_are_nothing_to_explain() -> None:
-    failed = FailedGuard("self.training", "self.training", "True", "False", frame=frame())
+    failed = FailedGuard("self.kind == 3", "self.kind", "3", "4", frame=frame())
     recompile = Recompile(CODE, (CacheEntryMiss("0/0", (failed,)),))
     needed = digest(run_of(GRAPH, event(recompile, number=2, stack=(frame(),))))
     (one,) = needed.recompiles

@@ -8,17 +8,16 @@ from collections.abc import Iterable
 
 import msgspec
 
+from compilescope.findings.changes import GuardChange, folded, is_mode, is_size, nearest_change
 from compilescope.findings.compile_ids import (
     CompileKey,
     calls_after_recompiles,
     compile_key,
-    compile_keys,
     recompile_seconds,
 )
 from compilescope.findings.finding import Finding, Toll
 from compilescope.findings.versions import versions_used_once
 from compilescope.model.bodies import (
-    CacheEntryMiss,
     CompileFailed,
     FailedGuard,
     GraphBreak,
@@ -29,7 +28,6 @@ from compilescope.model.event import Event
 from compilescope.model.fingerprint import fingerprint
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame, shown_code
-from compilescope.model.storms import MOST_WALKED, compilation_number
 from compilescope.patterns import late
 
 
@@ -66,7 +64,7 @@ class RecompileFinding(Finding, frozen=True, kw_only=True):
     """The version before served a single call and was never asked for again."""
     needed: bool = False
     """The program needs both versions: they were compiled once and are reused. No loss. Nor is one
-    that failed: what is lost there is the failure's."""
+    for an input that eager mode would refuse too: what is lost there is the failure's."""
 
     @property
     def kind(self) -> FindingKind:
@@ -150,8 +148,6 @@ class RecompiledFrame(msgspec.Struct, frozen=True, kw_only=True):
 
 # What differs from run to run in Dynamo's names: addresses, ids, counters, lines to resume at.
 _PASSING = late(r"0x[0-9a-fA-F]+|\b\d{9,}\b|(?<=___)\d+|(?<=__resume_at_)\d+_\d+")
-_INDEX = late(r"\['?\d+'?\]")
-_SIZE = late(r"\.(?:size|stride)\(\)\[\d+\]$")
 _STACK_VALUE = late(r"___stack\d+")
 _Member = tuple[Event, Recompile]
 
@@ -168,7 +164,7 @@ def recompiled_frames(run: Run) -> list[RecompiledFrame]:
         recompile_seconds(run),
         calls_after_recompiles(run),
         versions_used_once(run),
-        compile_keys(run, CompileFailed) - {None},
+        _wrong_inputs(run),
     )
     root = run.header.root
     frames = [
@@ -177,6 +173,15 @@ def recompiled_frames(run: Run) -> list[RecompiledFrame]:
     ]
     shown = [frame for frame in frames if frame.count or frame.limit_hit]
     return sorted(shown, key=lambda frame: (-(frame.seconds or 0.0), -frame.count))
+
+
+def _wrong_inputs(run: Run) -> set[CompileKey]:
+    keys = (
+        compile_key(event, event.compile_id)
+        for event, body in run.of(CompileFailed)
+        if body.error == "TorchRuntimeError"
+    )
+    return {key for key in keys if key is not None}
 
 
 def _folded(body: Recompile) -> int:
@@ -247,13 +252,6 @@ def _ranks(found: frozenset[int]) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def folded(subject: str) -> str:
-    """Without the numbers of layers and instances; a dimension is no such number."""
-    size = _SIZE.search(subject)
-    holder = subject[: size.start()] if size else subject
-    return _INDEX.sub("[*]", holder) + (size[0] if size else "")
-
-
 def _frame(
     code: CodeRef, members: list[_Member], broken: str, run: _Recorded, root: str
 ) -> RecompiledFrame:
@@ -295,7 +293,8 @@ class _Recorded(msgspec.Struct, frozen=True):
     spent: dict[str, float]
     calls_after: dict[str, int]
     used_once: set[CompileKey]
-    failed: set[CompileKey | None]
+    wrong: set[CompileKey]
+    """Compilations that failed as eager mode would: what was passed is wrong."""
 
 
 class _Shared(msgspec.Struct, frozen=True):
@@ -310,11 +309,13 @@ class _Shared(msgspec.Struct, frozen=True):
 
 def _causes(frame: _Shared, members: list[_Member]) -> tuple[RecompileFinding, ...]:
     """One for each value that explains some of the recompiles."""
-    changes = [change for event, body in members if (change := _change(event, body)) is not None]
+    changes = [
+        change for event, body in members if (change := nearest_change(event, body)) is not None
+    ]
     # What another version is nearest to later on was asked for again, but for that other change.
     asked = Counter(change.nearest for change in changes)
     used_once = {key for key in frame.run.used_once if asked[key] == 1}
-    groups: dict[str, list[_Change]] = {}
+    groups: dict[str, list[GuardChange]] = {}
     for change in changes:
         groups.setdefault(folded(change.failed[0].subject), []).append(change)
     causes = []
@@ -328,61 +329,9 @@ def _causes(frame: _Shared, members: list[_Member]) -> tuple[RecompileFinding, .
     return tuple([_judged(cause, total) for cause in causes])
 
 
-class _Change(msgspec.Struct, frozen=True):
-    """What is different from the version that comes nearest."""
-
-    event: Event
-    body: Recompile
-    failed: list[FailedGuard]
-    """What explains the others first."""
-    nearest: CompileKey | None
-    """That version."""
-
-
-def _change(event: Event, body: Recompile) -> _Change | None:
-    """From the earlier compilation that comes nearest: the one with the fewest values that changed;
-    of several the one that was used last."""
-    if not body.entries:
-        return None
-    if compilation_number(event.compile_id) > MOST_WALKED:
-        # Of the other entries one guard alone is known.
-        nearest = body.entries[0]
-    else:
-        named = [entry for entry in body.entries if entry.failed] or body.entries
-        nearest = min(named, key=_distance)
-    failed = sorted(nearest.failed, key=_precedence)
-    key = compile_key(event, nearest.compile_id)
-    return _Change(event, body, failed, key) if failed else None
-
-
-def _distance(entry: CacheEntryMiss) -> int:
-    """How many values changed. An entry whose object is gone would fit but for that."""
-    if any(each.kind == "WEAKREF" for each in entry.failed):
-        return 0
-    return len({folded(each.subject) for each in entry.failed})
-
-
-def _precedence(failed: FailedGuard) -> int:
-    """A mode explains what follows from it, a value that is there or not explains its sizes, and
-    a parameter, whose size stays a constant, those of what it is multiplied with."""
-    subject = failed.subject
-    if failed.kind == "WEAKREF":
-        return -1
-    if _is_mode(subject, failed.kind):
-        return 1 if failed.kind == "GLOBAL_STATE" else 0
-    if "None" in (failed.expected, failed.actual) or failed.kind == "ACCESSOR":
-        return 2
-    if subject.endswith((".dtype", ".device")) or "._parameters[" in subject:
-        return 3
-    return 4 if _SIZE.search(subject) else 5
-
-
-def _is_mode(subject: str, kind: str) -> bool:
-    """A program sets it itself: each of its states is wanted, be it for a single call."""
-    return kind == "GLOBAL_STATE" or subject.endswith(".training")
-
-
-def _cause(frame: _Shared, group: list[_Change], used_once: set[CompileKey]) -> RecompileFinding:
+def _cause(
+    frame: _Shared, group: list[GuardChange], used_once: set[CompileKey]
+) -> RecompileFinding:
     first: dict[str, tuple[FailedGuard, Frame | None]] = {}
     same: dict[str, list[str]] = {}
     """By family, its values in the order in which they failed."""
@@ -406,10 +355,10 @@ def _cause(frame: _Shared, group: list[_Change], used_once: set[CompileKey]) -> 
         msgspec.structs.replace(each, count=len(hits[family]))
         for each, family in zip(others, [*same][1:], strict=True)
     ]
-    failed = all(compile_key(event, event.compile_id) in frame.run.failed for event in events)
+    wrong = all(compile_key(event, event.compile_id) in frame.run.wrong for event in events)
     return msgspec.structs.replace(
         led,
-        needed=failed,
+        needed=wrong and not frame.limit_hit,
         # One that the limit refused left no other trace where it was the first.
         count=_most_of_a_rank(accepted) or 1,
         ranks=_ranks(frozenset([event.rank for event in events])),
@@ -464,7 +413,7 @@ there are two of them."""
 _SPECIAL = ("0", "1")
 
 
-def _fixed_again(group: list[_Change]) -> int:
+def _fixed_again(group: list[GuardChange]) -> int:
     made = {compile_key(change.event, change.event.compile_id) for change in group}
     ordinary = [change for change in group if change.failed[0].actual not in _SPECIAL]
     return sum([change.nearest in made for change in ordinary])
@@ -477,27 +426,27 @@ def _judged(cause: RecompileFinding, total: int) -> RecompileFinding:
     """Whether the program needs the versions it compiled. The evidence: each situation was compiled
     once and used again, and then there were at least as many calls as versions that compiled
     nothing."""
-    is_mode = _is_mode(cause.subject, cause.guard_kind)
-    if is_mode and cause.count == 1 and not cause.limit_hit:
+    mode = is_mode(cause.subject, cause.guard_kind)
+    if mode and cause.count == 1 and not cause.limit_hit:
         # Nothing else could have served it, though the program may have ended there.
         return msgspec.structs.replace(cause, needed=True)
     if cause.limit_hit or cause.calls_after is None or cause.calls_after <= total:
         return cause
-    is_size, is_dtype = is_of_size(cause), cause.subject.endswith(".dtype")
-    if is_size:
+    sized, is_dtype = is_of_size(cause), cause.subject.endswith(".dtype")
+    if sized:
         # Of each situation: a size is fixed at first, and free after it changed.
         most = 0 if cause.fixed_again else cause.count
     elif cause.expected in _STATES or cause.actual in _STATES or is_dtype:
         most = _MOST_STATES
     else:
         most = 1
-    is_wanted = is_size or is_dtype or is_mode
+    is_wanted = sized or is_dtype or mode
     needed = 0 < cause.count <= most and (is_wanted or not cause.replaced)
     return msgspec.structs.replace(cause, needed=needed)
 
 
 def is_of_size(cause: RecompileFinding) -> bool:
-    return _SIZE.search(cause.subject) is not None
+    return is_size(cause.subject)
 
 
 def count_strictly(frames: Iterable[RecompiledFrame]) -> tuple[RecompiledFrame, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 
 import msgspec
@@ -27,11 +27,11 @@ from compilescope.fixes.compilation.run_index import forget_index
 from compilescope.fixes.diffs import patch_diff
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.index import INDEX
+from compilescope.fixes.kept_texts import KeptTexts
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.program_files import main_file_of
 from compilescope.fixes.subject import Program, Subject
-from compilescope.model.bodies import FixAttempt, SourceSeen
-from compilescope.model.plain_files import read_source
+from compilescope.model.bodies import FixAttempt
 from compilescope.model.run import Run
 from compilescope.model.uncollected import uncollected
 from compilescope.rules.causes.device_words import DEVICE_RULES
@@ -126,7 +126,7 @@ class _Adviser(msgspec.Struct, dict=True):
             self.run,
             self.seen,
             main_file_of(header.command, header.cwd),
-            _KeptTexts(self.run, self.is_here),
+            KeptTexts(self.run, self.is_here),
             on_this_machine=self.is_here,
             most_source=min(self.most * _SOURCE_OF_CAUSE, _SOURCE_OF_LONG) if hurried else None,
             largest_file=_LARGEST_OF_LONG if hurried else None,
@@ -489,43 +489,3 @@ def sentence(title: str, more: str) -> str:
     first = title.split(" ", 1)[0]
     head = title if "." in first or "_" in first else title[:1].upper() + title[1:]
     return f"{head.rstrip('.')}. {more}" if more else f"{head.rstrip('.')}."
-
-
-# The source files of a program as a run kept them: the text that was run, not what is there now.
-#
-# Where a file is still the same, its own line ends are kept, so that a patch applies to it.
-
-
-class _KeptTexts(Mapping[str, str]):
-    """The files of a program as they were when it ran, read when asked for."""
-
-    def __init__(self, run: Run, is_here: bool) -> None:
-        self._run = run
-        self._is_here = is_here
-        self._artifacts = {body.file: body.artifact for _, body in run.of(SourceSeen)}
-
-    def __getitem__(self, file: str) -> str:
-        text = self._run.artifacts.get(self._artifacts[file])
-        if text is None:
-            raise KeyError(file)
-        return _with_its_line_ends(file, text) if self._is_here else text
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._artifacts)
-
-    def __len__(self) -> int:
-        return len(self._artifacts)
-
-
-def _with_its_line_ends(file: str, kept: str) -> str:
-    """A program's text is kept as Python reads it, its lines all ended alike; a patch needs them
-    as they are in the file, if that is still the same."""
-    try:
-        text = read_source(file).decode("utf-8-sig")
-    except (OSError, ValueError):
-        return kept
-    return text if _read_lines(text) == _read_lines(kept) else kept
-
-
-def _read_lines(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")

@@ -76,7 +76,12 @@ def gate_document(
     if against:
         title = "New causes" if against == each_once(judgement.new) else "Causes"
         parts.append(
-            Part("causes", title, tuple(_causes(against, root, pages)), "in the order to look at them")
+            Part(
+                "causes",
+                title,
+                tuple(_causes(against, root, pages)),
+                "in the order to look at them",
+            )
         )
     parts.append(Part("terms", "", tuple(_terms(judgement, terms, record))))
     command = " ".join(" ".join(record.command).split())

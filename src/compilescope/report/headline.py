@@ -79,7 +79,7 @@ def _versions(digest: Digest) -> str:
 # Which functions run eagerly: as many by name as two lines have room for.
 
 
-class _Eager(msgspec.Struct):
+class _EagerWords(msgspec.Struct):
     """Functions of which the same is to be said."""
 
     one: str
@@ -99,22 +99,22 @@ def _sentence(parts: list[str], reading: Reading, style: Style) -> Words:
     return prose(text, style)
 
 
-def _eager_functions(reading: Reading) -> list[_Eager]:
+def _eager_functions(reading: Reading) -> list[_EagerWords]:
     """The worst first; a function is told of once, by the worst that is true of it."""
-    every = _Eager("runs eagerly in every call", "run eagerly in every call")
-    outermost = _Eager(
+    every = _EagerWords("runs eagerly in every call", "run eagerly in every call")
+    outermost = _EagerWords(
         "itself is compiled, only functions that it calls",
         "themselves is compiled, only functions that they call",
         "nothing of {}",
     )
-    later = _Eager("runs eagerly in every later call", "run eagerly in every later call")
-    some = _Eager("runs eagerly", "run eagerly")
-    call = _Eager("runs eagerly", "run eagerly", "what is called at {}", noun="call")
-    limit = _Eager(
+    later = _EagerWords("runs eagerly in every later call", "run eagerly in every later call")
+    some = _EagerWords("runs eagerly", "run eagerly")
+    call = _EagerWords("runs eagerly", "run eagerly", "what is called at {}", noun="call")
+    limit = _EagerWords(
         "runs eagerly beyond the recompile limit", "run eagerly beyond the recompile limit"
     )
-    rest = _Eager("runs eagerly", "run eagerly", "the rest of {}")
-    rest_limit = _Eager(limit.one, limit.many, "the rest of {}")
+    rest = _EagerWords("runs eagerly", "run eagerly", "the rest of {}")
+    rest_limit = _EagerWords(limit.one, limit.many, "the rest of {}")
     compiled, entered = _graphs_of(reading)
     for frame in reading.digest.eager_frames:
         key = (frame.file, frame.line, frame.function)
@@ -157,7 +157,7 @@ def _graphs_of(reading: Reading) -> tuple[_Keys, _Keys]:
     return compiled, entered
 
 
-def _told(group: _Eager, most: int, reading: Reading) -> str:
+def _told(group: _EagerWords, most: int, reading: Reading) -> str:
     """`a`, `b` and `c` run eagerly; of more than three two, and how many more there are."""
     found = list(group.functions.values())
     number = len(found)

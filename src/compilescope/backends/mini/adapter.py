@@ -21,8 +21,8 @@ from compilescope.backends.adapters.contract import CompilationResult, setting_n
 from compilescope.backends.adapters.island import AdapterError
 from compilescope.backends.mini.builder import BY_TORCH, TO_TORCH, Untranslatable
 from compilescope.backends.mini.library import (
-    Function,
     Library,
+    LibraryFunction,
     MiniError,
     kernel_folder,
     load_library,
@@ -75,7 +75,7 @@ class IslandFunction:
         self._made: dict[Any, CompiledIsland] = {}
         self._lock = threading.Lock()
 
-    def prepare(self, inputs: Sequence[Any]) -> Function:
+    def prepare(self, inputs: Sequence[Any]) -> LibraryFunction:
         """Compile for these, which may be without numbers. Raises Untranslatable, MiniError."""
         return self._for(_signature(inputs), inputs).function
 
@@ -100,7 +100,7 @@ class IslandFunction:
 class CompiledIsland:
     """An island for one set of sizes and strides."""
 
-    def __init__(self, translation: Translation, function: Function) -> None:
+    def __init__(self, translation: Translation, function: LibraryFunction) -> None:
         self.function = function
         self._tensors = translation.tensors
         self._outputs = translation.outputs

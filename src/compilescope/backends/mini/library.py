@@ -52,18 +52,18 @@ class Library:
             raise OSError(f"{path} speaks version {self._c.mini_version()}, not {VERSION}")
         self.passes: tuple[str, ...] = tuple(_text(self._c.mini_passes()).split())
 
-    def compile(self, graph: str, options: Mapping[str, str]) -> Function:
+    def compile(self, graph: str, options: Mapping[str, str]) -> LibraryFunction:
         """Raises MiniError."""
         handle = self._c.mini_compile(graph.encode(), _options(options))
         if not handle:
             raise self._error()
-        return Function(self, handle)
+        return LibraryFunction(self, handle)
 
     def _error(self) -> MiniError:
         return MiniError(_text(self._c.mini_error()) or "unknown error")
 
 
-class Function:
+class LibraryFunction:
     """A compiled graph."""
 
     def __init__(self, library: Library, handle: int) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from compilescope.findings.recompiles import RecompileFinding, folded
+from compilescope.findings.changes import folded
+from compilescope.findings.recompiles import RecompileFinding
 from compilescope.rules.recompiles._subjects import shown, size_of
 
 _MODES = {

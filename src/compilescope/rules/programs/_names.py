@@ -12,7 +12,9 @@ from compilescope.source.outline import Function, Outline, body_nodes, dotted
 _LONGEST = 100
 """Letters of a line of the user's in a sentence. Chosen, as the one below."""
 _MOST_LISTED = 3
+"""Lines that a sentence names. Chosen."""
 _MOST_CALLERS = 3
+"""Functions up the stack that are looked at. Chosen."""
 _OF_MODULES = frozenset(
     {
         "eval",

@@ -12,6 +12,7 @@ from compilescope.source.outline import dotted
 _CACHES = ("past_key_values", "past_key_value", "cache_params")
 _SIZES = ("size-change", "size-zero-one", "length-change", "attribute-presence", "equal-sizes")
 _MOST_LETTERS = 60
+"""Of a call in a sentence. Chosen."""
 
 
 def _applies(case: ProgramCase) -> bool:

@@ -12,6 +12,7 @@ from compilescope.rules.recompiles._subjects import shown, value_kind
 from compilescope.source.outline import Function, Outline, body_nodes, dotted
 
 _MOST_LETTERS = 60
+"""Of a value in a sentence. Chosen."""
 """Of a value that is written down. Chosen."""
 _OF_ONE_OBJECT = ("self.", "fn.")
 """Of what is compiled: an argument may be another object in the next call."""

@@ -71,6 +71,7 @@ POLICIES: dict[str, dict[str, Policy]] = {
         "kind": "keep",
     },
     "CacheEntryMiss": {"compile_id": "keep", "reason": "reason", "newest": "keep"},
+    "VersionFails": {"compile_id": "keep"},
     "Recompile": {"refused": "keep"},
     "FrameSkipped": {
         "cause": "keep",

@@ -1,0 +1,80 @@
+"""What is different in a recompile from the earlier compilation that comes nearest to it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from compilescope.findings.compile_ids import CompileKey, compile_key
+from compilescope.model.bodies import CacheEntryMiss, FailedGuard, Recompile
+from compilescope.model.event import Event
+from compilescope.model.storms import MOST_WALKED, compilation_number
+from compilescope.patterns import late
+
+_INDEX = late(r"\['?\d+'?\]")
+_SIZE = late(r"\.(?:size|stride)\(\)\[\d+\]$")
+
+
+def is_size(subject: str) -> bool:
+    """Or a stride."""
+    return _SIZE.search(subject) is not None
+
+
+def folded(subject: str) -> str:
+    """Without the numbers of layers and instances; a dimension is no such number."""
+    size = _SIZE.search(subject)
+    holder = subject[: size.start()] if size else subject
+    return _INDEX.sub("[*]", holder) + (size[0] if size else "")
+
+
+def is_mode(subject: str, kind: str) -> bool:
+    """A program sets it itself: each of its states is wanted, be it for a single call."""
+    return kind == "GLOBAL_STATE" or subject.endswith(".training")
+
+
+class GuardChange(msgspec.Struct, frozen=True):
+    """What is different from the version that comes nearest."""
+
+    event: Event
+    body: Recompile
+    failed: list[FailedGuard]
+    """What explains the others first."""
+    nearest: CompileKey | None
+    """That version."""
+
+
+def nearest_change(event: Event, body: Recompile) -> GuardChange | None:
+    """From the earlier compilation that comes nearest: the one with the fewest values that changed;
+    of several the one that was used last."""
+    if not body.entries:
+        return None
+    if compilation_number(event.compile_id) > MOST_WALKED:
+        # Of the other entries one guard alone is known.
+        nearest = body.entries[0]
+    else:
+        named = [entry for entry in body.entries if entry.failed] or body.entries
+        nearest = min(named, key=_distance)
+    failed = sorted(nearest.failed, key=_precedence)
+    key = compile_key(event, nearest.compile_id)
+    return GuardChange(event, body, failed, key) if failed else None
+
+
+def _distance(entry: CacheEntryMiss) -> int:
+    """How many values changed. An entry whose object is gone would fit but for that."""
+    if any(each.kind == "WEAKREF" for each in entry.failed):
+        return 0
+    return len({folded(each.subject) for each in entry.failed})
+
+
+def _precedence(failed: FailedGuard) -> int:
+    """A mode explains what follows from it, a value that is there or not explains its sizes, and
+    a parameter, whose size stays a constant, those of what it is multiplied with."""
+    subject = failed.subject
+    if failed.kind == "WEAKREF":
+        return -1
+    if is_mode(subject, failed.kind):
+        return 1 if failed.kind == "GLOBAL_STATE" else 0
+    if "None" in (failed.expected, failed.actual) or failed.kind == "ACCESSOR":
+        return 2
+    if subject.endswith((".dtype", ".device")) or "._parameters[" in subject:
+        return 3
+    return 4 if _SIZE.search(subject) else 5
