@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 DIST = Path("dist")
-MOST_BYTES = 3_000_000
+MOST_BYTES = 3_100_000
 """Of the wheel, as tests/packaging has it."""
 
 

@@ -134,10 +134,12 @@ def judge(expected: Expectation, reading: Reading, screen: str) -> Answer:
 
 def _first_misses(expected: Expectation, first: Finding, screen: str) -> list[str]:
     wanted = {" ".join(each.split()) for each in (expected.first, *expected.first_any)}
-    line = " ".join(first.source.split())
+    # Of a cause in a library the screen names the user's call, and its own line beside it.
+    shown = [first.source, first.called_at.source if first.called_at is not None else ""]
+    lines = [" ".join(each.split()) for each in shown if each.strip()]
     misses = []
-    if not any(each in line or (line and line in each) for each in wanted):
-        misses.append(f"first is {first.title} at `{line}`")
+    if not any(each in line or line in each for each in wanted for line in lines):
+        misses.append(f"first is {first.title} at `{first.source.strip()}`")
     _, _, told = screen.partition("Could be spared" if expected.verdict == "hint" else "Start here")
     told = told.partition("\nCauses")[0] or screen
     text = " ".join(told.split())
