@@ -201,7 +201,8 @@ def count_misses(true: LogCounts, answer: Answer) -> list[str]:
     misses = []
     if true.recompiles != answer.recompiles:
         misses.append(f"{true.recompiles} recompiles by torch's log")
-    if true.break_lines != answer.break_lines:
+    # Two breaks may lie on one line; those in torch's own code are told at the user's line.
+    if not answer.break_lines <= true.break_lines <= answer.breaks:
         misses.append(f"{true.break_lines} lines with breaks by torch's log")
     return misses
 

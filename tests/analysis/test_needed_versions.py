@@ -136,6 +136,24 @@ def test_a_size_that_was_fixed_at_first_could_be_spared() -> None:
     assert any(each.diff for each in hint.advice)
 
 
+def test_a_number_is_fixed_at_first_and_free_after_it_changed() -> None:
+    def step(x: torch.Tensor, lr: float) -> torch.Tensor:
+        return x - lr * x
+
+    def fixed(x: torch.Tensor, lr: float) -> torch.Tensor:
+        return x + lr * x
+
+    torch._dynamo.reset()
+    with capture() as run:
+        for function, dynamic in ((step, None), (fixed, False)):
+            compiled = torch.compile(function, backend="eager", dynamic=dynamic)
+            for at in range(1, 7):
+                compiled(X, 0.1 * at + 0.01)
+    lost = {frame.function: frame.avoidable for frame in Reading(run.run).digest.recompiles}
+    assert lost["step"] == 0
+    assert lost["fixed"] == 5
+
+
 def test_an_optional_argument_that_alternates_is_needed() -> None:
     def scale(x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
         return x * 3 if mask is None else x * mask

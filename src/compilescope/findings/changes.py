@@ -11,12 +11,18 @@ from compilescope.model.storms import MOST_WALKED, compilation_number
 from compilescope.patterns import late
 
 _INDEX = late(r"\['?\d+'?\]")
+_NUMBER = late(r"-?\d+(?:\.\d*)?(?:e[-+]?\d+)?$")
 _SIZE = late(r"\.(?:size|stride)\(\)\[\d+\]$")
 
 
 def is_size(subject: str) -> bool:
     """Or a stride."""
     return _SIZE.search(subject) is not None
+
+
+def is_number(text: str) -> bool:
+    """A Python number, as torch prints it."""
+    return _NUMBER.match(text) is not None
 
 
 def folded(subject: str) -> str:

@@ -8,7 +8,14 @@ from collections.abc import Iterable
 
 import msgspec
 
-from compilescope.findings.changes import GuardChange, folded, is_mode, is_size, nearest_change
+from compilescope.findings.changes import (
+    GuardChange,
+    folded,
+    is_mode,
+    is_number,
+    is_size,
+    nearest_change,
+)
 from compilescope.findings.compile_ids import (
     CompileKey,
     calls_after_recompiles,
@@ -432,9 +439,10 @@ def _judged(cause: RecompileFinding, total: int) -> RecompileFinding:
         return msgspec.structs.replace(cause, needed=True)
     if cause.limit_hit or cause.calls_after is None or cause.calls_after <= total:
         return cause
-    sized, is_dtype = is_of_size(cause), cause.subject.endswith(".dtype")
+    sized = is_of_size(cause) or (is_number(cause.expected) and is_number(cause.actual))
+    is_dtype = cause.subject.endswith(".dtype")
     if sized:
-        # Of each situation: a size is fixed at first, and free after it changed.
+        # Of each situation: a size or a number is fixed at first, and free after it changed.
         most = 0 if cause.fixed_again else cause.count
     elif cause.expected in _STATES or cause.actual in _STATES or is_dtype:
         most = _MOST_STATES

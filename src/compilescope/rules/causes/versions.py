@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.findings.changes import folded
+from compilescope.findings.changes import folded, is_number
 from compilescope.findings.recompiles import RecompileFinding
 from compilescope.rules.recompiles._subjects import shown, size_of
 
@@ -30,4 +30,6 @@ def version_words(cause: RecompileFinding) -> str:
         return f"the first and later sizes of `{shown(size[0])}`"
     if "None" in (cause.expected, cause.actual):
         return f"with and without `{subject}`"
+    if is_number(cause.expected) and is_number(cause.actual):
+        return f"the first and later values of `{subject}`"
     return f"two values of `{subject}`"
