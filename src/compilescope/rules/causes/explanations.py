@@ -34,6 +34,7 @@ from compilescope.rules.causes.rule import (
     ProgramRule,
     RecompileCase,
 )
+from compilescope.rules.causes.wrapped import in_own_names
 from compilescope.source.spots import Place, Sources, SourceSpot, Stretch
 
 UNCLASSIFIED = "unclassified"
@@ -113,7 +114,10 @@ def _with_program(cause: _Cause, look: Callable[[], SourceSpot], sources: Source
     case = ProgramCase(cause, look, sources)
     if not case.own_files:
         return cause
+    is_plain = isinstance(cause, FailureFinding) and cause.gb_type is None
     for rule in _PROGRAM_RULES:
+        if is_plain and not rule.of_failures:
+            continue
         words = rule.words(case) if rule.applies(case) else ""
         if words:
             remedy = (program(words), *cause.remedy)
@@ -328,7 +332,10 @@ def explained_failure(failure: FailureFinding, sources: Sources) -> FailureFindi
     failure = _placed(failure, sources.stretch(spot))
     if failure.gb_type is None:
         category, why, remedies = _failure_words(failure)
-        return msgspec.structs.replace(failure, category=category, why=why, remedy=tuple(remedies))
+        failure = msgspec.structs.replace(
+            failure, category=category, why=why, remedy=tuple(remedies)
+        )
+        return _with_program(failure, lambda: spot, sources)
     site = BreakFinding(
         gb_id=failure.gb_id,
         gb_type=failure.gb_type,
@@ -387,7 +394,7 @@ def _place_of(finding: RecompileFinding) -> Place:
 
 
 def _explained_miss(finding: RecompileFinding, sources: Sources) -> RecompileFinding:
-    miss = RecompileCase(finding, sources.spot(_place_of(finding)))
+    miss = RecompileCase(in_own_names(finding, sources), sources.spot(_place_of(finding)))
     about = _GUARD_RULES.about(told_of(finding))
     rule = next((rule for rule in about if rule.applies(miss)), None)
     if rule is None:
