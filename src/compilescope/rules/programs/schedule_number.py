@@ -206,15 +206,16 @@ def _in_call(
             found.setdefault(("call", text), _Need(code(text), code(text)))
         elif last in _OF_TENSORS and isinstance(node.func, ast.Attribute):
             continue
-        elif last not in _ARITHMETIC and not function.startswith("torch."):
-            return False
-        elif (
-            function.startswith("torch.")
-            and not isinstance(argument, ast.BinOp)
-            and last not in ("where", "tensor", "_foreach_mul_", *_OF_TENSORS)
-        ):
+        elif not _takes_tensor(function, last, argument):
             return False
     return True
+
+
+def _takes_tensor(function: str, last: str, argument: ast.expr) -> bool:
+    if function.startswith("torch."):
+        known = last in ("where", "tensor", "_foreach_mul_", *_OF_TENSORS)
+        return known or isinstance(argument, ast.BinOp)
+    return last in _ARITHMETIC
 
 
 def _helper(case: ProgramCase, around: Function, name: str) -> Function | None:
