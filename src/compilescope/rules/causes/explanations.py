@@ -19,13 +19,14 @@ from compilescope.findings.breaks import BreakFinding
 from compilescope.findings.eager import EagerFinding
 from compilescope.findings.failures import FailureFinding
 from compilescope.findings.recompiles import RecompiledFrame, RecompileFinding
-from compilescope.findings.remedy import Remedy, judgement, program, upgrade
+from compilescope.findings.remedy import Remedy, judgement, program, source, upgrade
 from compilescope.plugins import carried, public_modules
 from compilescope.registry.taxonomy import Category, Taxonomy, load_taxonomy
 from compilescope.rules import breaks, programs
 from compilescope.rules import recompiles as guards
 from compilescope.rules.causes import order
 from compilescope.rules.causes.library import in_library, library_break, library_miss
+from compilescope.rules.causes.own_backend import own_backend
 from compilescope.rules.causes.rule import (
     BreakCase,
     BreakRule,
@@ -35,6 +36,7 @@ from compilescope.rules.causes.rule import (
     RecompileCase,
 )
 from compilescope.rules.causes.wrapped import in_own_names
+from compilescope.source.hooks import is_hook
 from compilescope.source.spots import Place, Sources, SourceSpot, Stretch
 
 UNCLASSIFIED = "unclassified"
@@ -213,7 +215,26 @@ def _explained(
     case: BreakCase, rule: BreakRule | None, sources: Sources, taxonomy: Taxonomy
 ) -> BreakFinding:
     site = _placed(_explain(case, rule, taxonomy), sources.stretch(case.spot))
-    return _with_program(site, lambda: case.spot, sources)
+    return _with_program(_of_hook(site, case, sources), lambda: case.spot, sources)
+
+
+def _of_hook(site: BreakFinding, case: BreakCase, sources: Sources) -> BreakFinding:
+    """Nothing is returned from a hook but what takes the place of the module's own output."""
+    if not any(each.text.startswith("Return ") for each in site.remedy):
+        return site
+    about = ProgramCase(site, lambda: case.spot, sources)
+    function = about.function_around(site.file, site.line, site.function)
+    if function is None or not is_hook(function, about.outlines):
+        return site
+    kept = (
+        source(
+            f"Keep the tensor behind `{case.text}`, detached, and look at its value after the "
+            f"call: what `{site.function}` returns would replace the module's output, since it is "
+            "a hook."
+        ),
+    )
+    others = tuple([each for each in site.remedy if not each.text.startswith("Return ")])
+    return msgspec.structs.replace(site, remedy=(*kept, *others))
 
 
 def _explain(case: BreakCase, rule: BreakRule | None, taxonomy: Taxonomy) -> BreakFinding:
@@ -331,7 +352,7 @@ def explained_failure(failure: FailureFinding, sources: Sources) -> FailureFindi
     spot = sources.spot(place)
     failure = _placed(failure, sources.stretch(spot))
     if failure.gb_type is None:
-        category, why, remedies = _failure_words(failure)
+        category, why, remedies = _failure_words(failure, sources)
         failure = msgspec.structs.replace(
             failure, category=category, why=why, remedy=tuple(remedies)
         )
@@ -459,7 +480,7 @@ def _general_remedies(case: BreakCase, category: Category | None) -> list[Remedy
     return remedies
 
 
-def _failure_words(failure: FailureFinding) -> tuple[str, str, list[Remedy]]:
+def _failure_words(failure: FailureFinding, sources: Sources) -> tuple[str, str, list[Remedy]]:
     """Category, reason and remedies of a failure that is no graph break."""
     said = failure.cause or _said(failure.text)
     if failure.error == "ConstraintError":
@@ -470,11 +491,14 @@ def _failure_words(failure: FailureFinding) -> tuple[str, str, list[Remedy]]:
         )
     if failure.error == "BackendCompilerFailed" or failure.backend or failure.phase == "backward":
         backend = failure.backend or "the backend"
+        own = own_backend(failure, sources)
         return (
             "backend-failure",
             f"The {failure.phase} graph of `{failure.function}` went to {backend}, which raised: "
             f"{said}",
-            [
+            [judgement(own)]
+            if own
+            else [
                 judgement(
                     f'Check whether `{failure.function}` compiles with `backend="aot_eager"` and '
                     'with `backend="eager"`: the first that works shows which stage fails.'

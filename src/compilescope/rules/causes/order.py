@@ -89,6 +89,7 @@ PROGRAMS = (
     "growing_cache",
     "generate_cache",
     "schedule_number",
+    "module_switch",
     "optimizer_shapes",
     "ragged_sizes",
     "lazy_attribute",

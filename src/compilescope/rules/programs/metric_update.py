@@ -13,7 +13,6 @@ from compilescope.rules.recompiles._subjects import shown
 from compilescope.source.hooks import is_hook
 from compilescope.source.outline import Function, body_nodes, dotted, names_in
 
-
 _KEEPS = frozenset({"add", "append", "appendleft", "extend", "update"})
 _READS = frozenset({"item", "tolist"})
 
