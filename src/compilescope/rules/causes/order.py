@@ -12,6 +12,7 @@ BREAKS = (
     "comprehension_echo",
     "explicit_break",
     "rnn_module",
+    "own_raise",
     "validation_guard",
     "tensor_while",
     "tensor_truth",

@@ -106,7 +106,8 @@ def _name(case: ProgramCase, function: Function) -> str:
     finding = case.finding
     if isinstance(finding, RecompileFinding):
         return shown(in_own_names(finding, case.sources).subject)
-    guard = finding.text.partition(_GUARD)[2].partition("#")[0]
+    told = getattr(finding, "text", "")
+    guard = told.partition(_GUARD)[2].partition("#")[0]
     quoted = {*_WORD.findall(guard)} & {*function.all_parameters}
     failed = {
         each.subject
