@@ -40,7 +40,7 @@ def own_backend(failure: FailureFinding, sources: Sources) -> str:
         cure = f"let it take the operator `{operator}` there"
         cure += f", or write {user} without it" if user else ", or do without that operator"
     else:
-        cure = "mend it there, or change what it cannot take"
+        cure = "fix it there, or change what it cannot take"
     return f"Your own backend `{name}` raised this, at {place}: {cure}."
 
 

@@ -97,7 +97,7 @@ def _of_history(case: ProgramCase) -> str:
     holders = listed(f"`{name}`" for name in dict.fromkeys(each.holder for each in kept))
     reads = listed(code(each.reading) for each in kept)
     return (
-        f"{reads} is only kept in {holders}: do such books outside of what is compiled. Return "
+        f"{reads} is only kept in {holders}: keep such records outside of what is compiled. Return "
         f"{tensors} from `{function.name}` as well, and do {lines} in the caller, after the "
         f"call{_or_alone(case, function)}."
     )
