@@ -49,7 +49,7 @@ def _remedies(case: BreakCase) -> list[Remedy]:
 RULE = BreakRule(
     id="own-raise",
     category="exception",
-    order=7,
+    order=65,
     applies=_applies,
     why=_why,
     remedies=_remedies,

@@ -26,7 +26,6 @@ from compilescope.rules import breaks, programs
 from compilescope.rules import recompiles as guards
 from compilescope.rules.causes import order
 from compilescope.rules.causes.library import in_library, library_break, library_miss
-from compilescope.rules.causes.own_backend import own_backend
 from compilescope.rules.causes.rule import (
     BreakCase,
     BreakRule,
@@ -35,8 +34,6 @@ from compilescope.rules.causes.rule import (
     ProgramRule,
     RecompileCase,
 )
-from compilescope.rules.causes.wrapped import in_own_names
-from compilescope.source.hooks import is_hook
 from compilescope.source.spots import Place, Sources, SourceSpot, Stretch
 
 UNCLASSIFIED = "unclassified"
@@ -222,6 +219,8 @@ def _of_hook(site: BreakFinding, case: BreakCase, sources: Sources) -> BreakFind
     """Nothing is returned from a hook but what takes the place of the module's own output."""
     if not any(each.text.startswith("Return ") for each in site.remedy):
         return site
+    from compilescope.source.hooks import is_hook
+
     about = ProgramCase(site, lambda: case.spot, sources)
     function = about.function_around(site.file, site.line, site.function)
     if function is None or not is_hook(function, about.outlines):
@@ -352,7 +351,9 @@ def explained_failure(failure: FailureFinding, sources: Sources) -> FailureFindi
     spot = sources.spot(place)
     failure = _placed(failure, sources.stretch(spot))
     if failure.gb_type is None:
-        category, why, remedies = _failure_words(failure, sources)
+        from compilescope.rules.causes.failure_words import failure_words
+
+        category, why, remedies = failure_words(failure, sources)
         failure = msgspec.structs.replace(
             failure, category=category, why=why, remedy=tuple(remedies)
         )
@@ -415,7 +416,12 @@ def _place_of(finding: RecompileFinding) -> Place:
 
 
 def _explained_miss(finding: RecompileFinding, sources: Sources) -> RecompileFinding:
-    miss = RecompileCase(in_own_names(finding, sources), sources.spot(_place_of(finding)))
+    named = finding
+    if "args[" in finding.subject:  # Of torch's wrapper around a function.
+        from compilescope.rules.causes.wrapped import in_own_names
+
+        named = in_own_names(finding, sources)
+    miss = RecompileCase(named, sources.spot(_place_of(finding)))
     about = _GUARD_RULES.about(told_of(finding))
     rule = next((rule for rule in about if rule.applies(miss)), None)
     if rule is None:
@@ -478,66 +484,3 @@ def _general_remedies(case: BreakCase, category: Category | None) -> list[Remedy
             )
         )
     return remedies
-
-
-def _failure_words(failure: FailureFinding, sources: Sources) -> tuple[str, str, list[Remedy]]:
-    """Category, reason and remedies of a failure that is no graph break."""
-    said = failure.cause or _said(failure.text)
-    if failure.error == "ConstraintError":
-        return (
-            "backend-failure",
-            f"The {failure.phase} graph of `{failure.function}` was rejected: {said}",
-            [judgement("Change the lines that its violations name, each with what to try there.")],
-        )
-    if failure.error == "BackendCompilerFailed" or failure.backend or failure.phase == "backward":
-        backend = failure.backend or "the backend"
-        own = own_backend(failure, sources)
-        return (
-            "backend-failure",
-            f"The {failure.phase} graph of `{failure.function}` went to {backend}, which raised: "
-            f"{said}",
-            [judgement(own)]
-            if own
-            else [
-                judgement(
-                    f'Check whether `{failure.function}` compiles with `backend="aot_eager"` and '
-                    'with `backend="eager"`: the first that works shows which stage fails.'
-                ),
-                upgrade(f"If {backend} is PyTorch's own, a newer PyTorch may have fixed this."),
-            ],
-        )
-    if failure.error in ("FailOnRecompileLimitHit", "RecompileError"):
-        return (
-            "recompile-limit",
-            f"`{failure.function}` needed a recompile, and was set to raise instead: {said}",
-            [
-                judgement(
-                    f"Fix the recompiles of `{failure.function}`; their causes are listed there."
-                )
-            ],
-        )
-    if failure.error == "TorchRuntimeError":
-        return (
-            "user-error",
-            "The operation fails on tensors of these shapes and dtypes, and would fail in eager "
-            f"mode too: {said}",
-            [
-                judgement(
-                    f"Run `{failure.function}` without torch.compile and fix the error it raises."
-                )
-            ],
-        )
-    return (
-        "compiler-bug",
-        f"Compiling `{failure.function}` raised {failure.error}: {said}",
-        [
-            judgement(f"For now, run `{failure.function}` eagerly with `@torch.compiler.disable`."),
-            upgrade("A newer PyTorch may have fixed this; if not, report it with this message."),
-        ],
-    )
-
-
-def _said(message: str) -> str:
-    """The first line that says something: Dynamo puts `backend='x' raised:` before the error."""
-    lines = message.strip().split("\n", 2)
-    return lines[1] if len(lines) > 1 and lines[0].endswith(" raised:") else lines[0]

@@ -12,7 +12,6 @@ BREAKS = (
     "comprehension_echo",
     "explicit_break",
     "rnn_module",
-    "own_raise",
     "validation_guard",
     "tensor_while",
     "tensor_truth",
@@ -27,6 +26,7 @@ BREAKS = (
     "backward_inside",
     "context_manager",
     "file_access",
+    "own_raise",
     "outside_call",
 )
 RECOMPILES = (
