@@ -54,6 +54,7 @@ OTHERS: dict[str, str] = {
     "symbolic-value": "a symbolic size given where an operator takes a plain value",
     "file-access": "reading or writing files",
     "exception-in-finally": "exceptions that Dynamo does not trace",
+    "own-raise": "the program's own `raise`",
     "comprehension-echo": "a side effect of an earlier break",
     "category/...": "features of Python or torch that Dynamo does not support, by category",
     "recompile/...": "strings, flags, modes, types, modules, objects: the choice is a decision",

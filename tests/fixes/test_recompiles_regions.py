@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from compilescope.fixes.compilation.objects import is_of_several
 from compilescope.fixes.compilation.regions import Region, regions_of
 from compilescope.fixes.compilation.settings import put_setting, set_argument
 from compilescope.source.refusals import Refused
@@ -77,14 +78,34 @@ def test_what_is_none(text: str) -> None:
     assert regions(text) == []
 
 
-def test_is_repeated() -> None:
-    once, many, inner = regions(
-        "import torch\n"
-        "a = torch.compile(f)\n"
-        "for g in gs:\n    b = torch.compile(g)\n"
-        "def make():\n    return torch.compile(h)\n"
-    )
-    assert (once.is_repeated, many.is_repeated, inner.is_repeated) == (False, True, True)
+@pytest.mark.parametrize(
+    ("text", "several"),
+    [
+        ("a = torch.compile(f)\n", False),
+        ("for g in gs:\n    torch.compile(g)\n", True),
+        ("a = [torch.compile(g) for g in gs]\n", True),
+        ("def main():\n    a = torch.compile(f)\nmain()\n", False),
+        ("def make(h):\n    return torch.compile(h)\n", False),
+        ("def make(h):\n    return torch.compile(h)\nmake(a)\nmake(b)\n", True),
+        ("def make(h):\n    return torch.compile(h)\nhs = list(map(make, hs))\n", True),
+        ("def main(h):\n    torch.compile(h)\nfor h in hs:\n    main(h)\n", True),
+        ("class A:\n    def __init__(self):\n        self.f = torch.compile(f)\nA()\n", False),
+        ("class A:\n    def __init__(self):\n        self.f = torch.compile(f)\nA(), A()\n", True),
+        (
+            "class A:\n    def __init__(self):\n        self.f = torch.compile(f)\n"
+            "class B(A):\n    def __init__(self):\n        super().__init__()\nA(), B()\n",
+            True,
+        ),
+        ("def make(h):\n    return torch.compile(h)\n@make\ndef f(): ...\n", False),
+        (
+            "def make():\n    @torch.compile\n    def f(): ...\n    return f\nmake(), make()\n",
+            True,
+        ),
+    ],
+)
+def test_is_of_several(text: str, several: bool) -> None:
+    module = SourceModule("t.py", f"import torch\n{text}")
+    assert is_of_several(regions_of(module)[0], [module]) is several
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,82 @@ def test_nothing_is_said_of_a_program_that_only_looks_like_one(
     assert causes(run) and said(run) == []
 
 
+def test_a_guard_that_failed_at_once_is_about_its_argument(tmp_path: Path) -> None:
+    run, _ = play(
+        """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x, beta):
+        return x.clamp(min=0.05 * (1 - beta)) * beta
+fast = torch.compile(Model(), backend="aot_eager")
+try:
+    for step in range(8):
+        beta = step / 8
+        fast(torch.ones(3, requires_grad=True), beta)
+except AssertionError:
+    pass
+""",
+        tmp_path,
+    )
+    assert run.recompiles and all(each.remedy[0].kind == "program" for each in causes(run))
+    for failure in run.failures:
+        assert "Guard failed on the same frame" in failure.text
+    (words,) = said(run)
+    assert "`fast(torch.ones(3, requires_grad=True), torch.tensor(beta))`" in words
+    assert "takes `0.05 * (1 - beta)` as a Python number" in words
+
+
+HOOKS = {
+    "by its name": "net.register_forward_hook(hook)",
+    "by what made it": "net.register_forward_hook(made())",
+}
+
+
+@pytest.mark.parametrize("way", HOOKS)
+def test_nothing_is_returned_from_a_hook(way: str, tmp_path: Path) -> None:
+    program = f"""
+import torch
+seen = {{}}
+def hook(module, args, output):
+    seen["last"] = output.mean().item()
+def made():
+    def inner(module, args, output):
+        seen["last"] = output.mean().item()
+    return inner
+net = torch.nn.Sequential(torch.nn.Linear(3, 3))
+{HOOKS[way].replace("net.", "net[0].")}
+torch.compile(net, backend="eager")(torch.ones(2, 3))
+"""
+    run, _ = play(program, tmp_path)
+    (found,) = run.breaks
+    assert not any(each.text.startswith("Return") for each in found.remedy)
+    assert "detached" in found.remedy[0].text and "hook" in found.remedy[0].text
+
+
+def test_a_backend_of_the_users_own(tmp_path: Path) -> None:
+    program = """
+import torch
+class Unsupported(RuntimeError): ...
+def edge(gm, inputs):
+    for node in gm.graph.nodes:
+        if node.target == "abs":
+            raise Unsupported(f"operator {node.target!r} is not implemented")
+    return gm.forward
+@torch.compile(backend=edge)
+def f(x):
+    return x.abs() + 1
+try:
+    f(torch.ones(3))
+except Exception:
+    pass
+"""
+    run, _ = play(program, tmp_path)
+    (failure,) = run.failures
+    (remedy, *_) = failure.remedy
+    assert "`edge`" in remedy.text and "program.py:7" in remedy.text
+    assert "`abs`" in remedy.text and "`x.abs()` (line 11)" in remedy.text
+
+
 LIBRARIES = {
     "torchmetrics": (
         """

@@ -67,6 +67,9 @@ class RecompileFinding(Finding, frozen=True, kw_only=True):
     fixed_again: int = 0
     """In so many of these a version that was made for another size did not fit again: the size did
     not become free."""
+    compiled_in: str = ""
+    """Where the number was dynamic, and the value of an expression of it was compiled in after all:
+    the guard on that."""
     replaced: bool = False
     """The version before served a single call and was never asked for again."""
     needed: bool = False
@@ -374,6 +377,7 @@ def _cause(
         seconds=_seconds(frame.run.spent, because),
         calls_after=after,
         fixed_again=_fixed_again(group),
+        compiled_in=_compiled_in(group, led.subject),
         replaced=any(change.nearest in used_once for change in group),
     )
 
@@ -424,6 +428,22 @@ def _fixed_again(group: list[GuardChange]) -> int:
     made = {compile_key(change.event, change.event.compile_id) for change in group}
     ordinary = [change for change in group if change.failed[0].actual not in _SPECIAL]
     return sum([change.nearest in made for change in ordinary])
+
+
+_VALUE_OF = late(r"^\(.+\) == -?[\d.]+(?:e-?\d+)?$")
+
+
+def _compiled_in(group: list[_Change], subject: str) -> str:
+    """Dynamo takes the value of an expression (`1 - m`) where an operator takes no symbol."""
+    if _SIZE.search(subject):
+        return ""
+    guards = [
+        each.guard
+        for change in group
+        for each in change.failed
+        if each.kind == "SHAPE" and each.subject == subject and _VALUE_OF.match(each.guard)
+    ]
+    return guards[0] if guards else ""
 
 
 _STATES = ("True", "False", "None")

@@ -408,7 +408,9 @@ class _Adviser(msgspec.Struct, dict=True):
             )
             yield from (by_hand(remedy.text) for remedy in remedies)
             return
-        first = refusal.instead or (remedies[0].text if remedies else "")
+        own = remedies[0].text if remedies else ""
+        # What a hook returns replaces a value: its rule says so, and the fix does not know.
+        first = own if "since it is a hook" in own else refusal.instead or own
         yield by_hand(why_by_hand(refusal, first))
         yield from (by_hand(remedy.text) for remedy in remedies if remedy.text != first)
 

@@ -63,11 +63,6 @@ class Region(msgspec.Struct, frozen=True):
         return any(each.star for each in (self.call.args if self.call else ()))
 
     @property
-    def is_repeated(self) -> bool:
-        """It stands in a loop, a comprehension or a function, so it may be applied many times."""
-        return self._is_in(cst.For, cst.While, cst.BaseComp, cst.FunctionDef, cst.Lambda)
-
-    @property
     def is_of_many(self) -> bool:
         """It stands in a loop or in a class, so it is likely applied to several objects."""
         return self._is_in(cst.For, cst.While, cst.BaseComp, cst.ClassDef)

@@ -18,6 +18,8 @@ from compilescope.fixes.arguments.guarded import (
     check_not_needed,
     recompiled_function,
 )
+from compilescope.fixes.compilation.objects import is_of_several
+from compilescope.fixes.compilation.own_files import own_modules
 from compilescope.fixes.compilation.regions import Region, region_of
 from compilescope.fixes.compilation.settings import (
     main_edit,
@@ -139,7 +141,7 @@ def _isolated(subject: Subject) -> Patch:
     region = region_of(subject)
     if grown is not None and _changes_itself(subject, grown[1]):
         raise Refused(f"the function itself changes the length of `{grown[1]}` in every call")
-    if not region.is_repeated:
+    if not is_of_several(region, own_modules(subject.program)):
         raise NotMeant("torch.compile is applied once, so there is nothing to isolate")
     if region.argument("isolate_recompiles") is not None:
         raise NotMeant("isolate_recompiles is already set")

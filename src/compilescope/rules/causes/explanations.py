@@ -19,7 +19,7 @@ from compilescope.findings.breaks import BreakFinding
 from compilescope.findings.eager import EagerFinding
 from compilescope.findings.failures import FailureFinding
 from compilescope.findings.recompiles import RecompiledFrame, RecompileFinding
-from compilescope.findings.remedy import Remedy, judgement, program, upgrade
+from compilescope.findings.remedy import Remedy, judgement, program, source, upgrade
 from compilescope.plugins import carried, public_modules
 from compilescope.registry.taxonomy import Category, Taxonomy, load_taxonomy
 from compilescope.rules import breaks, programs
@@ -113,7 +113,10 @@ def _with_program(cause: _Cause, look: Callable[[], SourceSpot], sources: Source
     case = ProgramCase(cause, look, sources)
     if not case.own_files:
         return cause
+    is_plain = isinstance(cause, FailureFinding) and cause.gb_type is None
     for rule in _PROGRAM_RULES:
+        if is_plain and not rule.of_failures:
+            continue
         words = rule.words(case) if rule.applies(case) else ""
         if words:
             remedy = (program(words), *cause.remedy)
@@ -209,7 +212,28 @@ def _explained(
     case: BreakCase, rule: BreakRule | None, sources: Sources, taxonomy: Taxonomy
 ) -> BreakFinding:
     site = _placed(_explain(case, rule, taxonomy), sources.stretch(case.spot))
-    return _with_program(site, lambda: case.spot, sources)
+    return _with_program(_of_hook(site, case, sources), lambda: case.spot, sources)
+
+
+def _of_hook(site: BreakFinding, case: BreakCase, sources: Sources) -> BreakFinding:
+    """Nothing is returned from a hook but what takes the place of the module's own output."""
+    if not any(each.text.startswith("Return ") for each in site.remedy):
+        return site
+    from compilescope.source.hooks import is_hook
+
+    about = ProgramCase(site, lambda: case.spot, sources)
+    function = about.function_around(site.file, site.line, site.function)
+    if function is None or not is_hook(function, about.outlines):
+        return site
+    kept = (
+        source(
+            f"Keep the tensor behind `{case.text}`, detached, and look at its value after the "
+            f"call: what `{site.function}` returns would replace the module's output, since it is "
+            "a hook."
+        ),
+    )
+    others = tuple([each for each in site.remedy if not each.text.startswith("Return ")])
+    return msgspec.structs.replace(site, remedy=(*kept, *others))
 
 
 def _explain(case: BreakCase, rule: BreakRule | None, taxonomy: Taxonomy) -> BreakFinding:
@@ -327,8 +351,13 @@ def explained_failure(failure: FailureFinding, sources: Sources) -> FailureFindi
     spot = sources.spot(place)
     failure = _placed(failure, sources.stretch(spot))
     if failure.gb_type is None:
-        category, why, remedies = _failure_words(failure)
-        return msgspec.structs.replace(failure, category=category, why=why, remedy=tuple(remedies))
+        from compilescope.rules.causes.failure_words import failure_words
+
+        category, why, remedies = failure_words(failure, sources)
+        failure = msgspec.structs.replace(
+            failure, category=category, why=why, remedy=tuple(remedies)
+        )
+        return _with_program(failure, lambda: spot, sources)
     site = BreakFinding(
         gb_id=failure.gb_id,
         gb_type=failure.gb_type,
@@ -387,7 +416,12 @@ def _place_of(finding: RecompileFinding) -> Place:
 
 
 def _explained_miss(finding: RecompileFinding, sources: Sources) -> RecompileFinding:
-    miss = RecompileCase(finding, sources.spot(_place_of(finding)))
+    named = finding
+    if "args[" in finding.subject:  # Of torch's wrapper around a function.
+        from compilescope.rules.causes.wrapped import in_own_names
+
+        named = in_own_names(finding, sources)
+    miss = RecompileCase(named, sources.spot(_place_of(finding)))
     about = _GUARD_RULES.about(told_of(finding))
     rule = next((rule for rule in about if rule.applies(miss)), None)
     if rule is None:
@@ -450,63 +484,3 @@ def _general_remedies(case: BreakCase, category: Category | None) -> list[Remedy
             )
         )
     return remedies
-
-
-def _failure_words(failure: FailureFinding) -> tuple[str, str, list[Remedy]]:
-    """Category, reason and remedies of a failure that is no graph break."""
-    said = failure.cause or _said(failure.text)
-    if failure.error == "ConstraintError":
-        return (
-            "backend-failure",
-            f"The {failure.phase} graph of `{failure.function}` was rejected: {said}",
-            [judgement("Change the lines that its violations name, each with what to try there.")],
-        )
-    if failure.error == "BackendCompilerFailed" or failure.backend or failure.phase == "backward":
-        backend = failure.backend or "the backend"
-        return (
-            "backend-failure",
-            f"The {failure.phase} graph of `{failure.function}` went to {backend}, which raised: "
-            f"{said}",
-            [
-                judgement(
-                    f'Check whether `{failure.function}` compiles with `backend="aot_eager"` and '
-                    'with `backend="eager"`: the first that works shows which stage fails.'
-                ),
-                upgrade(f"If {backend} is PyTorch's own, a newer PyTorch may have fixed this."),
-            ],
-        )
-    if failure.error in ("FailOnRecompileLimitHit", "RecompileError"):
-        return (
-            "recompile-limit",
-            f"`{failure.function}` needed a recompile, and was set to raise instead: {said}",
-            [
-                judgement(
-                    f"Fix the recompiles of `{failure.function}`; their causes are listed there."
-                )
-            ],
-        )
-    if failure.error == "TorchRuntimeError":
-        return (
-            "user-error",
-            "The operation fails on tensors of these shapes and dtypes, and would fail in eager "
-            f"mode too: {said}",
-            [
-                judgement(
-                    f"Run `{failure.function}` without torch.compile and fix the error it raises."
-                )
-            ],
-        )
-    return (
-        "compiler-bug",
-        f"Compiling `{failure.function}` raised {failure.error}: {said}",
-        [
-            judgement(f"For now, run `{failure.function}` eagerly with `@torch.compiler.disable`."),
-            upgrade("A newer PyTorch may have fixed this; if not, report it with this message."),
-        ],
-    )
-
-
-def _said(message: str) -> str:
-    """The first line that says something: Dynamo puts `backend='x' raised:` before the error."""
-    lines = message.strip().split("\n", 2)
-    return lines[1] if len(lines) > 1 and lines[0].endswith(" raised:") else lines[0]

@@ -26,6 +26,7 @@ BREAKS = (
     "backward_inside",
     "context_manager",
     "file_access",
+    "own_raise",
     "outside_call",
 )
 RECOMPILES = (
@@ -89,6 +90,7 @@ PROGRAMS = (
     "growing_cache",
     "generate_cache",
     "schedule_number",
+    "module_switch",
     "optimizer_shapes",
     "ragged_sizes",
     "lazy_attribute",

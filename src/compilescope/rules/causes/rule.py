@@ -223,6 +223,8 @@ class ProgramRule(msgspec.Struct, frozen=True, dict=True):
     words: Callable[[ProgramCase], str]
     """What to do, with the lines to write in the user's own names; empty where the source does not
     bear it out."""
+    of_failures: bool = False
+    """Does it know failures that are no graph break?"""
 
     @functools.cached_property
     def examples(self) -> tuple[Example, ...]:

@@ -53,7 +53,10 @@ def call_of(case: ProgramCase, function: Function) -> tuple[ast.Call, Function |
     """Where the user's files call a function of theirs: on the line that the stack shows, else the
     only place; and the function around it."""
     names = {function.name}
+    is_module = function.owner is not None and function.name == "forward"
     for each in case.compile_calls:
+        if each.way != "decorator" and is_module:
+            names |= _assigned(case.outlines, each.node) | {each.target.rpartition(".")[2]}
         if each.target.rpartition(".")[2] == function.name:
             names |= _assigned(case.outlines, each.node)
     found = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from compilescope.findings.failures import FailureFinding
 from compilescope.findings.finding import is_own
 from compilescope.rules.causes.rule import ProgramCase, ProgramRule
 from compilescope.rules.programs._names import code, listed
@@ -20,14 +21,14 @@ def _applies(case: ProgramCase) -> bool:
 def _words(case: ProgramCase) -> str:
     """Only where the cause is in what a step calls of Lightning: `self.log` and the like."""
     found = _step(case)
-    if found is None or not _is_of_lightning(case):
+    if found is None:
         return ""
     step, line = found
     owner = step.owner
     if owner is None:
         return ""
     inner = _networks(owner)
-    if not inner:
+    if not inner or not (_is_of_lightning(case) or _failed_beside(case, line, inner)):
         return ""
     asked = [each for each in case.compile_calls if each.way != "decorator"]
     module = asked[0].target if len(asked) == 1 else ""
@@ -62,6 +63,13 @@ def _step(case: ProgramCase) -> tuple[Function, str] | None:
                 return step, f"{dotted(node.func)}(…)"
         return None
     return None
+
+
+def _failed_beside(case: ProgramCase, line: str, inner: list[str]) -> bool:
+    """Did compiling fail in what the step calls of its own module, and not in a network?"""
+    called = line.removeprefix("self.").partition("(")[0]
+    plain = isinstance(case.finding, FailureFinding) and called != ""
+    return plain and called.partition(".")[0] not in inner
 
 
 def _is_of_lightning(case: ProgramCase) -> bool:
@@ -110,4 +118,5 @@ RULE = ProgramRule(
     order=5,
     applies=_applies,
     words=_words,
+    of_failures=True,
 )

@@ -48,7 +48,9 @@ def _words(case: ProgramCase) -> str:
         )
         if helper is None or outer is None or helper.node is outer.node:
             continue
-        if frames[at].file not in case.own_files or not _makes_as_many_as_values_say(helper):
+        if frames[at].file not in case.own_files:
+            continue
+        if not (_makes_as_many_as_values_say(helper) or _lists_pieces(case, helper, frames[at])):
             continue
         return _apart(case, helper, outer, frames[at - 1])
     return ""
@@ -77,6 +79,30 @@ def _makes_as_many_as_values_say(helper: Function) -> bool:
         if isinstance(node, ast.For) and _grows(node) and _is_left_early(node):
             return True
     return any(_is_of_python(node.value, nodes) for node in nodes if isinstance(node, ast.Return))
+
+
+def _lists_pieces(case: ProgramCase, helper: Function, frame: Frame) -> bool:
+    """Does it cut a piece of a size that values decide in each turn of a loop, and return the list
+    of them? Each would have a size of its own."""
+    if case.rule != "dynamic-shape" and case.finding.category != "dynamic-shape-operator":
+        return False
+    nodes = body_nodes(helper.node)
+    filled: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.For) and node.lineno < frame.line <= (node.end_lineno or 0):
+            filled |= {
+                dotted(each.func.value)
+                for each in ast.walk(node)
+                if isinstance(each, ast.Call)
+                and isinstance(each.func, ast.Attribute)
+                and each.func.attr in _GROWS
+            }
+    returned: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Return) and node.value is not None:
+            parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            returned |= {dotted(each) for each in parts} - {""}
+    return bool(filled & returned)
 
 
 def _grows(loop: ast.While | ast.For) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from compilescope.findings.recompiles import RecompileFinding
-from compilescope.model.stack import origin_of
+from compilescope.model.stack import Frame, origin_of
 from compilescope.rules.causes.rule import ProgramCase, ProgramRule
 from compilescope.rules.programs._names import assigned, code
 from compilescope.rules.recompiles._subjects import member, of_a_module, shown, size_of
@@ -35,7 +35,7 @@ def _words(case: ProgramCase) -> str:
         return ""
     if case.compiled is None or case.compiled.resumed or case.passes("transformers/generation"):
         return ""
-    if any(each.function in _PARTS for each in case.stack if each.origin != "torch"):
+    if any(each.function in _PARTS for each in _since_asked(case) if each.origin != "torch"):
         return ""  # A part of what was asked for, compiled alone: its sizes may be of its own.
     pad = _padding(case)
     outside = origin_of(case.compiled.file) == "library"
@@ -54,6 +54,13 @@ def _words(case: ProgramCase) -> str:
         f"{code(dynamic)}: one graph, whose kernels may be a little slower. Or {few} to one of a "
         "few sizes: a graph for each, and what is padded is computed for nothing."
     )
+
+
+def _since_asked(case: ProgramCase) -> tuple[Frame, ...]:
+    """The stack from the program on: whatever started that is none of its parts."""
+    asking = [each for each in case.own_files if (o := case.sources.outline(each)) and o.compiled]
+    at = next((at for at, each in enumerate(case.stack) if each.file in asking), 0)
+    return case.stack[at:]
 
 
 def _padding(case: ProgramCase) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, judgement, source
 from compilescope.rules.causes.rule import RecompileCase
-from compilescope.rules.recompiles._subjects import called
+from compilescope.rules.recompiles._subjects import called, cut
 
 
 def one_module(miss: RecompileCase) -> Remedy:
@@ -29,6 +29,44 @@ def varies_by_itself(name: str, but: str = "") -> Remedy:
     return judgement(
         f"Leave it if nothing needs the number itself: after a second value, Dynamo makes `{name}` "
         f"dynamic{but}, unless `dynamic=False` forbids that."
+    )
+
+
+def number_varies(miss: RecompileCase, name: str, test: str = "", but: str = "") -> list[Remedy]:
+    """For Python numbers, and what became of them after the second value; `test` is a branch that
+    compares them."""
+    again = miss.finding
+    if again.compiled_in:
+        return [
+            source(
+                f"Pass `{name}` as a 0-d tensor that the caller makes (`torch.tensor(...)`), whose "
+                "value is not part of the graph; where an operator takes a number alone, such as "
+                "`alpha=`, multiply instead. Or do that arithmetic outside of "
+                f"`{called(miss)}`."
+            ),
+            leave(miss, f"`{name}`"),
+        ]
+    if test:
+        return [each_way(name, test)]
+    if again.fixed_again:
+        return [
+            source(
+                f"Pass `{name}` as a 0-d tensor that the caller makes, whose value is not part of "
+                "the graph: as a Python number it stayed a constant after it had changed."
+            ),
+            leave(miss, f"`{name}`"),
+        ]
+    return [varies_by_itself(name, but)]
+
+
+def then(miss: RecompileCase, name: str) -> str:
+    """What Dynamo did after the second value."""
+    fixed = miss.finding.compiled_in
+    if not fixed:
+        return ""
+    return (
+        f"Then Dynamo made `{name}` dynamic, but an operator takes an expression of it as a Python "
+        f"number, which was compiled in (`{cut(fixed)}`): each value has its own graph."
     )
 
 

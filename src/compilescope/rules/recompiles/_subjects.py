@@ -86,6 +86,13 @@ def of_a_module(subject: str) -> bool:
     return any(part in subject for part in _MODULE_PARTS) or subject.startswith(("self.", "fn."))
 
 
+def is_of_plain_object(subject: str) -> bool:
+    """Is it an attribute of something that a module holds and that is no module? Those that are
+    stand in `_modules`."""
+    plain = _STORED.sub("", subject).removeprefix("self.").removeprefix("fn.")
+    return subject.startswith(("self.", "fn.")) and "." in plain.lstrip(".")
+
+
 def on_a_module(miss: RecompileCase) -> bool:
     """As `of_a_module`, and false where the source shows a `self` of a plain class."""
     subject = miss.finding.subject
@@ -94,6 +101,24 @@ def on_a_module(miss: RecompileCase) -> bool:
     around = miss.spot.ancestors
     cls = next((node for node in around if isinstance(node, ast.ClassDef)), None)
     return cls is None or not _is_plain(cls, _classes(around), set())
+
+
+def is_set_later(miss: RecompileCase) -> bool:
+    """Does the file of the line set the attribute outside of an `__init__`?"""
+    name, around = member(miss.finding.subject), miss.spot.ancestors
+    tree = around[-1] if around else None
+    if tree is None or not name:
+        return False
+    stack: list[ast.AST] = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.FunctionDef) and node.name in ("__init__", "__new__"):
+            continue
+        is_set = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+        if is_set and getattr(node, "attr", "") == name:
+            return True
+        stack.extend(ast.iter_child_nodes(node))
+    return False
 
 
 def _classes(around: tuple[ast.AST, ...]) -> dict[str, ast.ClassDef]:

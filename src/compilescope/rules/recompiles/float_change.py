@@ -6,7 +6,7 @@ import re
 
 from compilescope.findings.remedy import Remedy, source
 from compilescope.rules.causes.rule import GuardRule, RecompileCase
-from compilescope.rules.recompiles._advice import each_way, leave, varies_by_itself
+from compilescope.rules.recompiles._advice import leave, number_varies, then
 from compilescope.rules.recompiles._subjects import (
     both,
     called,
@@ -34,11 +34,15 @@ def _name(miss: RecompileCase) -> str:
 
 def _why(miss: RecompileCase) -> str:
     was = "nan" if _NAN.search(miss.finding.guard) else miss.finding.expected
-    return (
+    told = (
         f"`{called(miss)}` was compiled with `{_name(miss)}` = {was} as a constant; this call has "
-        f"{miss.finding.actual}, and {reader(miss)} reads it. Dynamo makes a float dynamic after a "
+        f"{miss.finding.actual}, and {reader(miss)} reads it."
+    )
+    after = then(miss, _name(miss)) or (
+        "Dynamo makes a float dynamic after a "
         "second value, unless `dynamic=False` forbids it or the code needs the number itself."
     )
+    return f"{told} {after}"
 
 
 def _remedies(miss: RecompileCase) -> list[Remedy]:
@@ -53,16 +57,16 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
             leave(miss, f"`{name}`"),
         ]
     if "branch" in found:
-        return [each_way(name, condition(miss))]
+        return number_varies(miss, name, condition(miss))
     if on_a_module(miss):
         return [
             source(
                 f"If it is only used in arithmetic, keep `{name}` in a tensor (float64 keeps all "
                 "its digits): a tensor's value is not part of the graph."
             ),
-            varies_by_itself(name),
+            *number_varies(miss, name)[-1:],
         ]
-    return [varies_by_itself(name)]
+    return number_varies(miss, name)
 
 
 RULE = GuardRule(

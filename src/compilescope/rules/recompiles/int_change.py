@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compilescope.findings.remedy import Remedy, source
 from compilescope.rules.causes.rule import GuardRule, RecompileCase
-from compilescope.rules.recompiles._advice import each_way, leave, varies_by_itself
+from compilescope.rules.recompiles._advice import leave, number_varies, then
 from compilescope.rules.recompiles._subjects import both, called, condition, member, named, uses
 
 
@@ -13,11 +13,14 @@ def _applies(miss: RecompileCase) -> bool:
 
 
 def _why(miss: RecompileCase) -> str:
-    return (
+    told = (
         f"`{called(miss)}` was compiled with `{named(miss)}` = {miss.finding.expected} as a "
-        f"constant; this call has {miss.finding.actual}. Dynamo makes an int dynamic after a second "
-        "value, unless `dynamic=False` forbids it or the code needs the number itself."
+        f"constant; this call has {miss.finding.actual}."
     )
+    after = then(miss, named(miss)) or (
+        "Dynamo makes an int dynamic after a second value, unless `dynamic=False` forbids it or the code needs the number itself."
+    )
+    return f"{told} {after}"
 
 
 def _remedies(miss: RecompileCase) -> list[Remedy]:
@@ -34,8 +37,8 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
     if "range" in found:
         return [leave(miss, f"`{name}`, whose loop is unrolled")]
     if "branch" in found:
-        return [each_way(name, condition(miss))]
-    return [varies_by_itself(name, " (except for 0 and 1)")]
+        return number_varies(miss, name, condition(miss))
+    return number_varies(miss, name, but=" (except for 0 and 1)")
 
 
 RULE = GuardRule(

@@ -9,6 +9,7 @@ from compilescope.rules.recompiles._subjects import (
     both,
     called,
     cut,
+    is_set_later,
     on_a_module,
     reader,
     shown,
@@ -21,23 +22,21 @@ def _applies(miss: RecompileCase) -> bool:
 
 
 def _why(miss: RecompileCase) -> str:
+    other = "" if is_set_later(miss) else ", or this is another instance of the class"
     return (
         f"`{shown(miss.finding.subject)}` was {cut(miss.finding.expected)} when `{called(miss)}` was "
-        f"compiled and is {cut(miss.finding.actual)} now: it was changed on the module, or this is "
-        f"another instance of the class. {reader(miss)} reads it, and each value has its own "
+        f"compiled and is {cut(miss.finding.actual)} now: it was changed on the module{other}. {reader(miss)} reads it, and each value has its own "
         f"graph.{wrapper_note(miss)}"
     )
 
 
 def _remedies(miss: RecompileCase) -> list[Remedy]:
     name = shown(miss.finding.subject)
-    return [
-        one_module(miss),
-        judgement(
-            f"If it changes between calls, set `{name}` before the first call and don't change it, "
-            "or accept one compilation for each value."
-        ),
-    ]
+    changes = judgement(
+        f"If it changes between calls, set `{name}` before the first call and don't change it, "
+        "or accept one compilation for each value."
+    )
+    return [changes] if is_set_later(miss) else [one_module(miss), changes]
 
 
 RULE = GuardRule(

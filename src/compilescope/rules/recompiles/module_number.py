@@ -8,6 +8,7 @@ from compilescope.rules.recompiles._advice import leave, one_module
 from compilescope.rules.recompiles._subjects import (
     both,
     called,
+    is_of_plain_object,
     member,
     on_a_module,
     reader,
@@ -25,9 +26,16 @@ def _why(miss: RecompileCase) -> str:
     return (
         f"`{shown(miss.finding.subject)}` was {miss.finding.expected} when `{called(miss)}` was "
         f"compiled and is {miss.finding.actual} now; {reader(miss)} reads it. Dynamo treats an int "
-        "on an nn.Module as a constant, even with `dynamic=True`: a counter recompiles at each "
+        f"{_where(miss)} as a constant, even with `dynamic=True`: a counter recompiles at each "
         f"step until the limit.{wrapper_note(miss)}"
     )
+
+
+def _where(miss: RecompileCase) -> str:
+    """Of an object that a module holds, and that is none, the int is a constant all the same."""
+    if is_of_plain_object(miss.finding.subject):
+        return "that it reaches through an nn.Module"
+    return "on an nn.Module"
 
 
 def _remedies(miss: RecompileCase) -> list[Remedy]:

@@ -1,0 +1,71 @@
+"""The words for a compilation that failed and is no graph break."""
+
+from __future__ import annotations
+
+from compilescope.findings.failures import FailureFinding
+from compilescope.findings.remedy import Remedy, judgement, upgrade
+from compilescope.rules.causes.own_backend import own_backend
+from compilescope.source.spots import Sources
+
+
+def failure_words(failure: FailureFinding, sources: Sources) -> tuple[str, str, list[Remedy]]:
+    """Category, reason and remedies of a failure that is no graph break."""
+    said = failure.cause or _said(failure.text)
+    if failure.error == "ConstraintError":
+        return (
+            "backend-failure",
+            f"The {failure.phase} graph of `{failure.function}` was rejected: {said}",
+            [judgement("Change the lines that its violations name, each with what to try there.")],
+        )
+    if failure.error == "BackendCompilerFailed" or failure.backend or failure.phase == "backward":
+        backend = failure.backend or "the backend"
+        own = own_backend(failure, sources)
+        return (
+            "backend-failure",
+            f"The {failure.phase} graph of `{failure.function}` went to {backend}, which raised: "
+            f"{said}",
+            [judgement(own)]
+            if own
+            else [
+                judgement(
+                    f'Check whether `{failure.function}` compiles with `backend="aot_eager"` and '
+                    'with `backend="eager"`: the first that works shows which stage fails.'
+                ),
+                upgrade(f"If {backend} is PyTorch's own, a newer PyTorch may have fixed this."),
+            ],
+        )
+    if failure.error in ("FailOnRecompileLimitHit", "RecompileError"):
+        return (
+            "recompile-limit",
+            f"`{failure.function}` needed a recompile, and was set to raise instead: {said}",
+            [
+                judgement(
+                    f"Fix the recompiles of `{failure.function}`; their causes are listed there."
+                )
+            ],
+        )
+    if failure.error == "TorchRuntimeError":
+        return (
+            "user-error",
+            "The operation fails on tensors of these shapes and dtypes, and would fail in eager "
+            f"mode too: {said}",
+            [
+                judgement(
+                    f"Run `{failure.function}` without torch.compile and fix the error it raises."
+                )
+            ],
+        )
+    return (
+        "compiler-bug",
+        f"Compiling `{failure.function}` raised {failure.error}: {said}",
+        [
+            judgement(f"For now, run `{failure.function}` eagerly with `@torch.compiler.disable`."),
+            upgrade("A newer PyTorch may have fixed this; if not, report it with this message."),
+        ],
+    )
+
+
+def _said(message: str) -> str:
+    """The first line that says something: Dynamo puts `backend='x' raised:` before the error."""
+    lines = message.strip().split("\n", 2)
+    return lines[1] if len(lines) > 1 and lines[0].endswith(" raised:") else lines[0]

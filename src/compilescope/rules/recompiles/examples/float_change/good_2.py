@@ -1,0 +1,8 @@
+import torch
+
+@torch.compile(backend="eager", dynamic=False)
+def f(x, scale):
+    return x * scale
+
+for scale in (0.5, 1.5, 2.5):
+    print(f(torch.ones(3), torch.tensor(scale)))
