@@ -433,9 +433,9 @@ def _fixed_again(group: list[GuardChange]) -> int:
 _VALUE_OF = late(r"^\(.+\) == -?[\d.]+(?:e-?\d+)?$")
 
 
-def _compiled_in(group: list[_Change], subject: str) -> str:
+def _compiled_in(group: list[GuardChange], subject: str) -> str:
     """Dynamo takes the value of an expression (`1 - m`) where an operator takes no symbol."""
-    if _SIZE.search(subject):
+    if is_size(subject):
         return ""
     guards = [
         each.guard
