@@ -20,7 +20,7 @@ from compilescope.rules import breaks
 from compilescope.rules.causes.rule import BreakRule
 
 RULES = {rule.id: rule for rule in plugins.discover(breaks, "RULE", BreakRule)}
-NOT_ONE_CALL = {"exception-in-finally"}
+NOT_ONE_CALL = {"exception-in-finally", "own-raise"}
 """Rules whose examples are no single call of one compiled function."""
 
 

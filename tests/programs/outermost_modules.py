@@ -216,13 +216,10 @@ def run_copied():
 
 def run_in_threads():
     model = compiled(Outer())
-    first = threading.Thread(target=model, args=(torch.ones(2, 4),))
-    first.start()
-    first.join()
-    rest = [threading.Thread(target=model, args=(torch.ones(2, 4),)) for _ in range(3)]
-    for thread in rest:
+    # One after the other: how often threads that compile at once do so is up to the machine.
+    for _ in range(4):
+        thread = threading.Thread(target=model, args=(torch.ones(2, 4),))
         thread.start()
-    for thread in rest:
         thread.join()
 
 

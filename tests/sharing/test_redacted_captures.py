@@ -91,7 +91,9 @@ def assert_same_diagnosis(run: Run) -> Run:
 
 def _form(frame: Frame, sources: Sources) -> list[str]:
     """The form of the expression that is underlined."""
-    place = Place(frame.file, frame.line, frame.column, frame.end_column, frame.source)
+    # An expression that ends on a later line is told by its beginning.
+    ends = frame.end_column if (frame.end_column or 0) <= len(frame.source) else None
+    place = Place(frame.file, frame.line, frame.column, ends, frame.source)
     spot = sources.spot(place)
     nodes = [node for node in (spot.expression, spot.statement) if node is not None]
     return [type(part).__name__ for node in nodes for part in ast.walk(node)]

@@ -20,7 +20,7 @@ from torch.fx import Graph, GraphModule, Interpreter, Node
 
 from compilescope.backends.mini.adapter import CompiledIsland
 from compilescope.backends.mini.builder import Untranslatable
-from compilescope.backends.mini.library import Function, Library, MiniError
+from compilescope.backends.mini.library import Library, LibraryFunction, MiniError
 from compilescope.backends.mini.translation import Translation, translate
 
 aten = torch.ops.aten
@@ -745,7 +745,7 @@ class Fuzzer:
             return Trial(task.program.seed, setting, [str(error)])
         return self._judged(task, setting, function)
 
-    def _judged(self, task: _Task, setting: str, function: Function) -> Trial:
+    def _judged(self, task: _Task, setting: str, function: LibraryFunction) -> Trial:
         compiled = CompiledIsland(task.translation, function)
         before = [value.clone() for value in task.program.inputs]
         try:
@@ -767,7 +767,7 @@ class _Task:
 
 def _compile_batch(
     library: Library, graphs: Sequence[str], options: dict[str, str]
-) -> list[Function]:
+) -> list[LibraryFunction]:
     """Many graphs by one call of the machine's compiler; all or none."""
     compile_batch = library._c.mini_compile_batch
     compile_batch.restype = ctypes.c_int32
@@ -776,4 +776,4 @@ def _compile_batch(
     lines = "\n".join(f"{key}={value}" for key, value in options.items()).encode()
     if compile_batch(texts, ctypes.c_int32(len(graphs)), lines, handles):
         raise library._error()
-    return [Function(library, handle) for handle in handles if handle is not None]
+    return [LibraryFunction(library, handle) for handle in handles if handle is not None]
