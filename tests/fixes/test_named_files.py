@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.fixes.kept_texts import _with_its_line_ends
 from compilescope.fixes.diffs import byte_order_mark
+from compilescope.fixes.kept_texts import _with_its_line_ends
 from compilescope.fixes.program_files import _lines
 from compilescope.logs.source_files import lines_here
 from compilescope.model.packs import Pack
