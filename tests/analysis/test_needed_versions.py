@@ -40,6 +40,15 @@ class Lazy(Layer):
         return super().forward(x)
 
 
+class Projected(Layer):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.out = torch.nn.Linear(4, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.out(x) * 2
+
+
 class Counting(Layer):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.calls += 1
@@ -126,6 +135,20 @@ def test_one_recompile_is_one_cause_however_many_guards_failed() -> None:
     assert cause.subject.endswith(".training")
     assert cause.seconds == frame.seconds
     assert len(cause.also) == 2 or len(cause.together) >= 1
+
+
+def test_each_object_that_shares_the_code_has_its_modes() -> None:
+    torch._dynamo.reset()
+    models = [Projected(width) for width in (4, 6)]
+    with capture() as run:
+        compiled = [torch.compile(model, backend="eager") for model in models]
+        for _ in range(4):
+            for each in compiled:
+                each(X)
+        with torch.no_grad():
+            for each in compiled:
+                each(X)
+    assert [frame.avoidable for frame in Reading(run.run).digest.recompiles] == [0]
 
 
 def test_a_size_that_was_fixed_at_first_could_be_spared() -> None:

@@ -65,8 +65,8 @@ class RecompileFinding(Finding, frozen=True, kw_only=True):
     calls_after: int | None = None
     """Calls of the compiled region since its last such recompile; None where nobody counted."""
     fixed_again: int = 0
-    """In so many of these a version that was made for another size did not fit again: the size did
-    not become free."""
+    """In so many of these a version that was made for a change of the same value did not fit again:
+    a size did not become free."""
     compiled_in: str = ""
     """Where the number was dynamic, and the value of an expression of it was compiled in after all:
     the guard on that."""
@@ -454,8 +454,9 @@ def _judged(cause: RecompileFinding, total: int) -> RecompileFinding:
     once and used again, and then there were at least as many calls as versions that compiled
     nothing."""
     mode = is_mode(cause.subject, cause.guard_kind)
-    if mode and cause.count == 1 and not cause.limit_hit:
-        # Nothing else could have served it, though the program may have ended there.
+    if mode and not cause.fixed_again and not cause.limit_hit:
+        # Nothing else could have served it, though the program may have ended there. Several
+        # objects that share the code have as many.
         return msgspec.structs.replace(cause, needed=True)
     if cause.limit_hit or cause.calls_after is None or cause.calls_after <= total:
         return cause
@@ -465,7 +466,7 @@ def _judged(cause: RecompileFinding, total: int) -> RecompileFinding:
         # Of each situation: a size or a number is fixed at first, and free after it changed.
         most = 0 if cause.fixed_again else cause.count
     elif cause.expected in _STATES or cause.actual in _STATES or is_dtype:
-        most = _MOST_STATES
+        most = _MOST_STATES if cause.fixed_again else cause.count
     else:
         most = 1
     is_wanted = sized or is_dtype or mode
