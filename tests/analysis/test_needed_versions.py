@@ -177,6 +177,19 @@ def test_a_number_is_fixed_at_first_and_free_after_it_changed() -> None:
     assert lost["fixed"] == 5
 
 
+def test_what_a_graph_break_brought_into_python_is_not_needed() -> None:
+    def scale(x: torch.Tensor) -> torch.Tensor:
+        number = int(x.sum())
+        return x * number
+
+    torch._dynamo.reset()
+    with capture() as run:
+        compiled = torch.compile(scale, backend="eager")
+        for at in range(2, 9):
+            compiled(X * at)
+    assert [frame.avoidable for frame in Reading(run.run).digest.recompiles] == [1]
+
+
 def test_an_optional_argument_that_alternates_is_needed() -> None:
     def scale(x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
         return x * 3 if mask is None else x * mask

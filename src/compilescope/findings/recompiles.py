@@ -336,7 +336,14 @@ def _causes(frame: _Shared, members: list[_Member]) -> tuple[RecompileFinding, .
     if len(causes) > 1:
         causes.sort(key=lambda cause: (-(cause.seconds or 0.0), -cause.count))
     total = sum([cause.count for cause in causes])
-    return tuple([_judged(cause, total) for cause in causes])
+    # Without the break before it there would be no such value to compile for.
+    return tuple(
+        [cause if _is_of_break(frame, cause) else _judged(cause, total) for cause in causes]
+    )
+
+
+def _is_of_break(frame: _Shared, cause: RecompileFinding) -> bool:
+    return bool(frame.broken) and frame.broken in cause.subject
 
 
 def _cause(
