@@ -8,7 +8,8 @@ line to point at first, what must be advised, what must never be said. Programs 
 not installed are left out, and said to be. The runs and what each one's screen said are kept in the
 folder. With --plain each program also runs without us, and torch's own log counts its recompiles
 and the lines that break a graph. --table writes what came out as Markdown.
-With --recorded nothing is run: the runs in the folder are read again.
+With --recorded nothing is run: the runs in the folder are read again. Exit status: 1 if a program
+has a miss or none was run, 2 for arguments that cannot be.
 """
 
 from __future__ import annotations
@@ -233,10 +234,19 @@ def main() -> int:
     parser.add_argument("--recorded", action="store_true")
     parser.add_argument("names", nargs="*")
     asked = parser.parse_args()
+    wanted = expectations(asked.names)
+    if unknown := {*asked.names} - {file.stem for file in wanted}:
+        parser.error(f"no such program in {PROGRAMS}: {shlex.join(sorted(unknown))}")
     out: Path = asked.out or Path(tempfile.mkdtemp(prefix="real-programs-"))
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=out).close()
+        if asked.table:
+            asked.table.touch()
+    except OSError as error:
+        parser.error(f"cannot write {error.filename or out}: {error.strerror}")
     rows: list[tuple[Path, Expectation, Answer | str]] = []
-    for file, expected in expectations(asked.names).items():
+    for file, expected in wanted.items():
         if lacking := missing_packages(expected):
             print(f"{file.stem:32} left out: needs {shlex.join(lacking)}", flush=True)
             continue
@@ -265,8 +275,11 @@ def main() -> int:
     print(f"{good} of {len(rows)} as an expert would. The screens are in {out}.")
     if asked.table:
         write_table(asked.table, rows)
-    return 0
+    return 0 if good == len(rows) > 0 else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("Stopped. What ran is in the folder; --recorded reads it again.")
