@@ -88,16 +88,19 @@ def _is_heavy(path: Path) -> bool:
     return bool(_HEAVY.search(path.read_text(encoding="utf-8")))
 
 
-_modules_at_freeze = 300
+_modules_at_freeze, _tests_since_freeze = 300, 0
 
 
 def pytest_runtest_setup() -> None:
-    """A full collection walks all of torch, again and again: modules are there to stay."""
-    global _modules_at_freeze
-    if len(sys.modules) > _modules_at_freeze + 400:
+    """What walks all objects, a full collection or a capture that begins, would walk all of torch
+    again and again: modules are there to stay, and so is what tests leave in caches."""
+    global _modules_at_freeze, _tests_since_freeze
+    _tests_since_freeze += 1
+    grown = len(sys.modules) > _modules_at_freeze + 400
+    if grown or (_tests_since_freeze > 40 and "torch._dynamo" in sys.modules):
         gc.collect()
         gc.freeze()
-        _modules_at_freeze = len(sys.modules)
+        _modules_at_freeze, _tests_since_freeze = len(sys.modules), 0
     _skip_guard_timing()
 
 

@@ -74,5 +74,9 @@ def serving(home: Path, *, last_words_s: int = 1, **more: Any) -> Iterator[Serve
             yield Served(options, server, client)
         finally:
             server.should_exit = True
+            thread.join(20)
+            if thread.is_alive():
+                import faulthandler, sys
+                faulthandler.dump_traceback(open('/tmp/hang.txt','a'), all_threads=True)
             thread.join(300)
             opened.close()

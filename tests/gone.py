@@ -6,7 +6,7 @@ import time
 
 from compilescope.processes.table import is_running
 
-LIMIT_S = 60
+LIMIT_S = 600
 
 
 def is_gone(*pids: int) -> bool:

@@ -109,7 +109,7 @@ class Viewer:
         headers = {"last-event-id": self.last} if self.last else {}
         try:
             # Without what a secure connection needs: to load that takes longer than a test.
-            given: dict[str, Any] = {"headers": headers, "timeout": 60, "verify": False}
+            given: dict[str, Any] = {"headers": headers, "timeout": 600, "verify": False}
             with httpx.stream("GET", self._address, **given) as answer:
                 self._response = answer
                 for self.last, kind, data in updates(answer.iter_lines()):
@@ -144,5 +144,5 @@ class Viewer:
             if stream is not None:
                 found = stream.get_extra_info("socket")
                 found.shutdown(socket.SHUT_RDWR)
-        self.closed.wait(60)
+        self.closed.wait(600)
         return self.last

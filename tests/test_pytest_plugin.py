@@ -882,7 +882,7 @@ def test_an_interrupted_session_has_its_run(tmp_path: Path, words: tuple[str, ..
         env={"COLUMNS": "80"},
         start_new_session=True,
     )
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while not (tmp_path / "ready").exists():
         assert time.monotonic() < deadline and process.poll() is None
         time.sleep(0.05)

@@ -9,7 +9,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def until(true: Callable[[], T], seconds: float = 120) -> T:
+def until(true: Callable[[], T], seconds: float = 600) -> T:
     """What `true` answers, once that is true."""
     end = time.monotonic() + seconds
     while not (found := true()):

@@ -91,7 +91,7 @@ class WarmProcess:
     def close(self) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(timeout=120)
+        self._process.wait(timeout=600)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def place(self) -> Path:

@@ -15,7 +15,7 @@ TRACE = str(GOLDEN / "torch_trace_eager.log.xz")
 
 def command(*words: str, given: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
     program = [sys.executable, "-m", "compilescope", *words]
-    return subprocess.run(program, input=given, capture_output=True, timeout=120)
+    return subprocess.run(program, input=given, capture_output=True, timeout=600)
 
 
 def test_summary_then_every_view(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ class Kept:
         return self.jobs.find(self.folder.name)
 
     def over(self) -> CommandJob:
-        assert self.process.wait(60) == 0
+        assert self.process.wait(600) == 0
         return self.job
 
     def stop(self, *, kill: bool = False) -> None:
@@ -181,7 +181,7 @@ def test_each_step_of_a_stop_waits_for_its_grace(monkeypatch: pytest.MonkeyPatch
             assert stopping.wait_s == 1.0, "not yet"
             now += 1.0
         stopping.act(program.pid)
-        assert program.wait(60) == -signal.SIGKILL and stopping.wait_s is None
+        assert program.wait(600) == -signal.SIGKILL and stopping.wait_s is None
         stopping.close()
 
 

@@ -52,7 +52,7 @@ def started(*words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
 def ended(process: subprocess.Popen[str], number: int = signal.SIGTERM) -> tuple[int, str]:
     """Its status and what it said, once it was asked to end."""
     process.send_signal(number)
-    _, said = process.communicate(timeout=120)
+    _, said = process.communicate(timeout=600)
     return process.returncode, said
 
 

@@ -212,7 +212,7 @@ def test_the_end_of_the_server_ends_streams(source: Source, streaming: Served) -
     ended = threading.Event()
 
     def read() -> None:
-        with httpx.stream("GET", f"{streaming.base}/few", timeout=60) as answer:
+        with httpx.stream("GET", f"{streaming.base}/few", timeout=600) as answer:
             for _ in answer.iter_lines():
                 pass
         ended.set()
@@ -220,5 +220,5 @@ def test_the_end_of_the_server_ends_streams(source: Source, streaming: Served) -
     threading.Thread(target=read, daemon=True).start()
     until(lambda: source.running == 1)
     streaming.server.should_exit = True
-    assert ended.wait(60), "the stream was not closed in order"
+    assert ended.wait(600), "the stream was not closed in order"
     until(lambda: source.running == 0)

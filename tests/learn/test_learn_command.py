@@ -247,7 +247,7 @@ class Terminal:
         os.close(theirs)
         self.seen = ""
 
-    def until(self, words: str, seconds: float = 120) -> None:
+    def until(self, words: str, seconds: float = 600) -> None:
         limit = time.monotonic() + seconds
         while words not in self.seen:
             assert time.monotonic() < limit, self.seen
@@ -306,6 +306,6 @@ def test_ctrl_c_ends_a_lesson_without_a_traceback(tmp_path: Path) -> None:
         if "import torch" in line:
             break
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=600)
     assert process.returncode == 130
     assert "Traceback" not in err

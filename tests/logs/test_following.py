@@ -85,7 +85,7 @@ def test_ctrl_c_leaves_a_whole_run(tmp_path: Path) -> None:
         )
         until(lambda: _graphs(tmp_path / "run") == 8 or process.poll() is not None)
         os.kill(process.pid, signal.SIGINT)
-        out, errors = process.communicate(timeout=120)
+        out, errors = process.communicate(timeout=600)
     assert process.returncode == 0, errors
     assert "8 graphs" in out
     assert digest(read_run(tmp_path / "run")).graphs == 8

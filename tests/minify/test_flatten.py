@@ -53,7 +53,7 @@ def _write(folder: Path, files: dict[str, str]) -> None:
 
 def _output(text: str, folder: Path | None = None) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", text], cwd=folder, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", text], cwd=folder, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -186,7 +186,7 @@ def test_what_a_killed_guard_left_goes_with_the_next(
     try:
         with guarded():
             pass
-        assert dead.wait(60) == -signal.SIGKILL and other.poll() is None
+        assert dead.wait(600) == -signal.SIGKILL and other.poll() is None
     finally:
         dead.kill()
         other.kill()
@@ -231,7 +231,7 @@ def test_the_guard_leaves_what_was_there_before(
         with guarded():
             within = subprocess.Popen(sleep)
             until(lambda: watched.has_seen(within.pid))
-        assert within.wait(60) == -signal.SIGKILL
+        assert within.wait(600) == -signal.SIGKILL
         assert before.poll() is None and not watched.has_seen(before.pid)
         before.kill()
 

@@ -21,7 +21,7 @@ from compilescope.model.home import list_runs
 from compilescope.model.run import Run, read_run
 
 PROGRAMS = Path(__file__).resolve().parent.parent / "programs"
-TIMEOUT = 280
+TIMEOUT = 900
 """Seconds. Only what never ends takes as long, however busy the machine is."""
 # With its folder: a checkout may well be called compilescope, and then every path names us.
 OUR_CODE = os.path.dirname(compilescope.__file__).encode() + os.sep.encode()

@@ -28,7 +28,7 @@ def write_table(path: Path, *titles: str) -> Path:
 
 
 def get(address: str) -> str:
-    with urllib.request.urlopen(address, timeout=120) as answer:
+    with urllib.request.urlopen(address, timeout=600) as answer:
         return answer.read().decode()
 
 
@@ -82,10 +82,10 @@ def test_ctrl_c_ends_it_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     assert process.stdout is not None
     line = process.stdout.readline()
     address = re.search(r"http://127\.0\.0\.1:\d+/", line)
-    assert address, line + (process.communicate(timeout=120)[1] or "")
+    assert address, line + (process.communicate(timeout=600)[1] or "")
     assert "A type" in get(address[0] + "gb/gb0001.html")
     process.send_signal(number)
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=600)
     assert process.returncode == 0, err
     assert "Traceback" not in err
     assert list((tmp_path / "tmp").iterdir()) == []

@@ -137,14 +137,11 @@ def _put_back(owner: Any, name: str, wrapper: Any, original: Any) -> None:
 
 
 def _replace_bindings(swaps: list[_Swap]) -> None:
-    # Torch has two thousand modules: only the names that a module shares with us are looked at.
-    names = {name for name, _, _ in swaps}
+    # Torch has two thousand modules, and each of our captures comes by.
     for module_name, module in list(sys.modules.items()):
         if not module_name.startswith("torch"):
             continue
         bound = getattr(module, "__dict__", {})
-        if names.isdisjoint(bound):
-            continue
         for name, old, new in swaps:
             if bound.get(name) is old:
                 setattr(module, name, new)
