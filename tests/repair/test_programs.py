@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from compilescope.recorder.target import Target
+from compilescope.repair.search import rounds
 from compilescope.repair.search.options import SearchOptions
 from compilescope.repair.search.rounds import search
+from compilescope.repair.trials.recorded_runs import Verification
+from compilescope.repair.trials.verifier import confirm
 from compilescope.repair.trials.warm.parent import WarmParent
+from compilescope.repair.trials.workbench import Workbench
 
 pytestmark = [pytest.mark.torch]
 PROGRAMS = Path(__file__).parent.parent / "fixes" / "programs"
@@ -50,8 +55,19 @@ def _programs() -> list[object]:
     return marked
 
 
+def _confirmed_in_a_fork(bench: Workbench, *given: Any, **asked: Any) -> Verification:
+    """Two thirds of what a search of a small program costs are the imports of its last process."""
+    with pytest.MonkeyPatch.context() as patch:
+        watch = bench.watch
+        # As it was seen in a fork before: the tests of the command look at the real thing.
+        patch.setattr(bench, "watch", lambda version, fresh=False: watch(version))
+        return confirm(bench, *given, **asked)
+
+
 @pytest.mark.parametrize("path", _programs())
-def test_what_comes_out(path: Path, warm: WarmParent) -> None:
+def test_what_comes_out(path: Path, warm: WarmParent, monkeypatch: pytest.MonkeyPatch) -> None:
+    if path.stem not in QUICK:
+        monkeypatch.setattr(rounds, "confirm", _confirmed_in_a_fork)
     said = header(path)
     ideal = said["ideal"]
     before = path.read_bytes()

@@ -27,8 +27,11 @@ class TestCluster:
     __test__ = False
 
     def __init__(self, temporary: str) -> None:
+        import ray
         from ray.cluster_utils import Cluster
 
+        # Ray 2.60 notes the cluster's address in this folder, which it makes for `temp_dir` alone.
+        Path(ray._common.utils.get_default_ray_temp_dir()).mkdir(parents=True, exist_ok=True)
         head = {"num_cpus": 0, "object_store_memory": _STORE, "include_dashboard": False}
         self._cluster = Cluster(initialize_head=True, head_node_args=head | {"temp_dir": temporary})
         self.address: str = self._cluster.address

@@ -1,4 +1,5 @@
-# ideal: no-grad-around
+# ideal: none
+# sound: no-grad-around
 import torch
 
 

@@ -25,7 +25,7 @@ from fixes.properties.proposed import Case, Proposals
 
 pytestmark = pytest.mark.torch
 PROPOSALS = Proposals()
-QUICK, LONG = 6, 40
+QUICK, LONG = 6, 15
 """Draws for each program, in the default tests and in the slow ones. Chosen: numbers cost little,
 but for each new kind of inputs the program is compiled and the fix asked again."""
 QUIETLY = settings(
