@@ -1,13 +1,15 @@
 """Do the tests say the same whatever else the machine does, and in whatever order they run?
 
-    python benchmarks/tests_under_load.py [--runs 3] [--busy 4] [--keep folder] [-- tests/cli ...]
+    python benchmarks/tests_under_load.py [--runs 3] [--busy 4 | --beside COMMAND] [--keep folder]
+        [-- tests/cli ...]
 
 Runs the default tests several times, each time in another random order (files, and tests within
-their file), beside processes that do nothing but compute. Lists every test that failed and every
-test whose verdict was not the same in all runs. With `--keep` the verdicts and the output of each
-run stay in that folder, and runs that are there already are compared too: the runs need not be made
-in one go. `--busy 0` is a quiet machine. What follows `--` goes to pytest. Exit status: 1 if a test
-failed or changed its verdict.
+their file), beside processes that do nothing but compute, or beside a command instead (`--beside
+"make test-all"`), which is run again and again. Lists every test that failed and every test whose
+verdict was not the same in all runs. With `--keep` the verdicts and the output of each run stay in
+that folder, and runs that are there already are compared too: the runs need not be made in one go.
+`--busy 0` is a quiet machine. What follows `--` goes to pytest. Exit status: 1 if a test failed or
+changed its verdict.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ def main() -> int:
         for _ in range(asked.runs):
             # Drawn anew unless asked for: another order each time is the point.
             seed = asked.seed if asked.seed is not None else random.SystemRandom().randrange(10**6)
-            _run_tests(folder, seed, asked.busy, asked.jobs, asked.words)
+            _run_tests(folder, seed, asked)
         return _compare({file.stem: _read(file) for file in sorted(folder.glob("*.xml"))})
 
 
@@ -58,6 +60,7 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--busy", type=int, default=4, help="processes that compute beside them")
+    parser.add_argument("--beside", help="a command to run beside them instead, again and again")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)) + 1)
     parser.add_argument("--seed", type=int, help="of the order; another one each run if not given")
     parser.add_argument("--keep", type=Path, help="folder for verdicts and outputs")
@@ -65,14 +68,16 @@ def _parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _run_tests(folder: Path, seed: int, busy: int, jobs: int, words: list[str]) -> None:
-    name = f"{time.strftime('%Y%m%d-%H%M%S')}-busy{busy}-seed{seed}"
+def _run_tests(folder: Path, seed: int, asked: argparse.Namespace) -> None:
+    others = "beside" if asked.beside else f"busy{asked.busy}"
+    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{others}-seed{seed}"
     verdicts, output = folder / f"{name}.xml", folder / f"{name}.log"
     order = ("-p", "pytest_randomly", f"--randomly-seed={seed}", "--no-loadscope-reorder")
-    command = [sys.executable, "-m", "pytest", "-n", str(jobs), "--dist", "loadfile", *order]
-    command += ["-m", "not slow", "-q", f"--junitxml={verdicts}", *words]
+    command = [sys.executable, "-m", "pytest", "-n", str(asked.jobs), "--dist", "loadfile", *order]
+    command += ["-m", "not slow", "-q", f"--junitxml={verdicts}", *asked.words]
     begun = time.monotonic()
-    with _busy_processes(busy), output.open("wb") as log:
+    beside = _again_and_again(asked.beside) if asked.beside else _busy_processes(asked.busy)
+    with beside, output.open("wb") as log:
         done = subprocess.run(command, cwd=HOME, stdout=log, stderr=subprocess.STDOUT)
     # 0 and 1 are verdicts; anything else is a run that ended early, or had no tests.
     if done.returncode not in (0, 1) or not verdicts.exists():
@@ -95,6 +100,18 @@ def _busy_processes(number: int) -> Iterator[None]:
         for process in started:
             process.send_signal(signal.SIGKILL)
             process.wait()
+
+
+@contextmanager
+def _again_and_again(command: str) -> Iterator[None]:
+    words = ["sh", "-c", f"while :; do {command}; done"]
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen(words, stdout=quiet, stderr=quiet, start_new_session=True)
+    try:
+        yield
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def _read(file: Path) -> Verdicts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import threading
 import time
 from collections.abc import Iterator
@@ -74,9 +75,9 @@ def serving(home: Path, *, last_words_s: int = 1, **more: Any) -> Iterator[Serve
             yield Served(options, server, client)
         finally:
             server.should_exit = True
-            thread.join(20)
+            thread.join(120)
             if thread.is_alive():
-                import faulthandler, sys
-                faulthandler.dump_traceback(open('/tmp/hang.txt','a'), all_threads=True)
-            thread.join(300)
+                faulthandler.dump_traceback(all_threads=True)
+                thread.join(480)
             opened.close()
+            assert not thread.is_alive(), "the server does not come to its end"

@@ -1,4 +1,5 @@
-# ideal: mark-unbacked
+# ideal: none
+# sound: mark-unbacked
 """Batches padded to their longest sequence: the sizes change."""
 
 import torch

@@ -327,6 +327,6 @@ def existing_regions() -> list[Any]:
     kind = getattr(module, "OptimizeContext", None)
     if kind is None:
         return []
-    # An object refers to its class: that spares a list of all objects, of which there are a million.
+    # An object refers to its class: that spares a list of all objects, half a million beside torch.
     # isinstance would ask the user's proxies.
     return [value for value in gc.get_referrers(kind) if type(value) is kind]

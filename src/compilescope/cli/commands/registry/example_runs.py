@@ -48,7 +48,8 @@ def explained(run: Run) -> str:
 
 def _neutral(run: Run) -> Run:
     """The run as on a machine whose Python lies in /usr, with the program in the current folder;
-    without times, which differ from run to run."""
+    without times, which differ from run to run, and without the command: an example is part of no
+    program, whoever runs it."""
     import msgspec
 
     from compilescope.model.bodies import CompilePhases, CompileTime
@@ -65,7 +66,7 @@ def _neutral(run: Run) -> Run:
         for old, new in changes.items():
             line = line.replace(old.encode(), new.encode())
         events.append(decode(line))
-    header = msgspec.structs.replace(run.header, root="", cwd="")
+    header = msgspec.structs.replace(run.header, root="", cwd="", command=())
     return Run(header, events, run.artifacts)
 
 
