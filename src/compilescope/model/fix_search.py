@@ -32,6 +32,14 @@ class Losses(msgspec.Struct, frozen=True):
     eager: int = 0
     """Functions, or rests of functions, that run eagerly."""
     failures: int = 0
+    needed: int | msgspec.UnsetType = msgspec.UNSET
+    """Of the recompiles, those that the program needs: nothing is lost by them. Not set in the
+    records of earlier versions."""
+
+    @property
+    def anything(self) -> bool:
+        needed = 0 if self.needed is msgspec.UNSET else self.needed
+        return bool(self.breaks or self.recompiles > needed or self.failures or self.eager)
 
 
 class UncoveredBreak(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,5 @@
-# ideal: dynamic-true
+# ideal: none
+# sound: dynamic-true
 from dataclasses import dataclass
 import torch
 

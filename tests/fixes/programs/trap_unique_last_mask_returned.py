@@ -1,6 +1,6 @@
 # ideal: none
 # trap: the last mask is returned: that of the last expert which was chosen, not of the last one
-# sound: capture-shapes capture-scalars-and-shapes
+# sound: capture-shapes capture-scalars-and-shapes mark-dynamic
 import torch
 from torch import nn
 import torch.nn.functional as F

@@ -61,7 +61,7 @@ def _replayed(
 def test_integers_beyond_the_range(tmp_path: Path, warm: WarmParent) -> None:
     kinds, notes, against = _replayed(tmp_path, warm, _BEYOND)
     assert {"recorded", "values", "nan"} <= kinds and not {"near", "extreme"} & kinds
-    assert notes == ["other integers end the process in f: skipped"]
+    assert notes == ["other integers end the process in `f`: skipped"]
     assert not against
 
 

@@ -149,7 +149,8 @@ def _disabled(change: ChangedFile) -> Iterator[int]:
 
 
 def _hides_lines(mark: str) -> bool:
-    return mark.endswith("compiler.disable") or "library.custom_op(" in mark
+    # With `recursive=False` as well: the lines of the function itself are in no graph.
+    return "compiler.disable" in mark or "library.custom_op(" in mark
 
 
 def _depth(line: str) -> int:

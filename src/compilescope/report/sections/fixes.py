@@ -82,8 +82,7 @@ def verdict_of(fix: StoredFix, attempts: list[FixAttempt]) -> tuple[str, Style]:
         how = f"{number} fixes verified, {how_proven(kept)}" if number > 1 else "Verified"
         counts = in_counts(found.before, found.after, found.uncovered)
         return f"{how}: {counts}." if counts else f"{how}.", "good"
-    lost = found.before
-    if not (lost.breaks or lost.recompiles or lost.failures or lost.eager):
+    if not found.before.anything:
         return "Nothing to fix.", "good"
     return f"No fix could be verified{f': {found.reason}' if found.reason else ''}.", "bad"
 

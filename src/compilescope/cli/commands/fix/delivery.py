@@ -35,8 +35,7 @@ class Delivery:
 
 def is_lost(outcome: SearchResult) -> bool:
     """Does the program lose anything, whether or not it was asked for?"""
-    before = outcome.before
-    return bool(before.breaks or before.recompiles or before.failures or before.eager)
+    return outcome.before.anything
 
 
 def deliver(request: FixRequest, outcome: SearchResult) -> Delivery:
