@@ -238,6 +238,8 @@ class ShownAdvice(msgspec.Struct, frozen=True):
     """Of a log, whose program may be anywhere."""
     from_stdin: bool = False
     """Of a program that is in no file."""
+    runner: str = ""
+    """What ran the program, where `fix` does not: `pytest` or `torchrun`."""
     folding: bool = False
     """Read on a page, where what only some readers want can be folded away."""
     places: dict[str, str] = msgspec.field(default_factory=dict)
@@ -305,6 +307,8 @@ def _worth(advice: Advice, told: ShownAdvice) -> str:
         return _UNPROVEN_IN_LOG
     if told.from_stdin:
         return _UNPROVEN_FROM_STDIN
+    if told.runner:
+        return f"unverified: `compilescope fix` runs scripts and modules, not {told.runner}"
     return _UNPROVEN_IN_PYTHON if told.in_python else _UNPROVEN
 
 

@@ -159,10 +159,12 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     @functools.cached_property
     def told(self) -> ShownAdvice:
         """Of changes, so far in this document."""
+        first = next(iter(self.run.header.command), "")
         return ShownAdvice(
             in_python=self.reader == "python",
             from_log=self.run.count(LogRead) > 0,
-            from_stdin=self.run.header.command[:1] == ("-",),
+            from_stdin=first == "-",
+            runner=first if first in ("pytest", "torchrun") else "",
             folding=self.page,
         )
 
