@@ -286,14 +286,7 @@ return bars.acts.length + bars.boxes.length;
 # After each key: where focus is, whether that can be seen, whether it has been there before.
 _ARRIVE = """
 const done = arguments[arguments.length - 1];
-requestAnimationFrame(() => requestAnimationFrame(() => {
-  const e = document.activeElement;
-  if (!e || e === document.body || e === document.documentElement) return done('out');
-  const stays = e === bars.last;
-  bars.last = e;
-  if (bars.reached.has(e)) return done(stays ? 'stuck' : 'again');
-  bars.reached.add(e); bars.queue.push(e);
-  if (bars.looks.get(e) === bars.look(e)) bars.unmarked.add(e);
+const in_sight = (e) => {
   const box = [...e.getClientRects()].find((r) => r.width > 0 && r.height > 0);
   const [left, top] = box ? [Math.max(box.left, 0), Math.max(box.top, 0)] : [0, 0];
   const [right, bottom] = box
@@ -302,10 +295,25 @@ requestAnimationFrame(() => requestAnimationFrame(() => {
     && document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
   // Bars of a chart may share a place: the outline shows around them all.
   const lane = e.parentElement === document.body ? e : e.parentElement;
-  const shared = hit && (hit.contains(e) || lane.contains(hit)
+  return hit && (hit.contains(e) || lane.contains(hit)
     || hit.closest('label')?.control === e);
-  if (!shared) bars.hidden.add(e);
-  done('on');
+};
+requestAnimationFrame(() => requestAnimationFrame(() => {
+  const e = document.activeElement;
+  if (!e || e === document.body || e === document.documentElement) return done('out');
+  const stays = e === bars.last;
+  bars.last = e;
+  if (bars.reached.has(e)) return done(stays ? 'stuck' : 'again');
+  bars.reached.add(e); bars.queue.push(e);
+  if (bars.looks.get(e) === bars.look(e)) bars.unmarked.add(e);
+  // What it scrolls to may get its size some frames later.
+  const look = (left) => {
+    if (in_sight(e)) return done('on');
+    if (left) return requestAnimationFrame(() => look(left - 1));
+    bars.hidden.add(e);
+    done('on');
+  };
+  look(60);
 }));
 """
 

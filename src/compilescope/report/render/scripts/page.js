@@ -39,6 +39,11 @@
 
   if (tools) {
     tools.hidden = false;
+    // However many rows they take: what is scrolled to, or gets focus, is not behind them.
+    new ResizeObserver(() => {
+      const over = getComputedStyle(tools).position === "sticky" ? tools.offsetHeight + 8 : 0;
+      document.documentElement.style.scrollPaddingTop = `${over}px`;
+    }).observe(tools);
     const find = document.getElementById("find");
     let waiting = 0;
     document.addEventListener("compilescope:code", () => { texts.clear(); sift(); });
