@@ -42,10 +42,10 @@ def fixes_for(subject: Subject) -> list[Fix]:
     see in the source what they change. They are to be verified, not only proposed."""
     named = list(each_fix_for(subject))
     finding = subject.finding
-    if named or not isinstance(finding, BreakFinding) or finding.gb_id or finding.rule:
+    if not isinstance(finding, BreakFinding) or finding.gb_id or finding.rule:
         return named
-    every = fixes_answering(_KEYS_OF_BREAKS)
-    return [fix for fix in every if not isinstance(_answer(fix, subject), Refused)]
+    every = [fix for fix in fixes_answering(_KEYS_OF_BREAKS) if fix not in named]
+    return [fix for fix in every if not isinstance(_answer(fix, subject), Refused)] + named
 
 
 _KEYS_OF_BREAKS = frozenset(

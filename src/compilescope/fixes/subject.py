@@ -292,12 +292,14 @@ def _keys_of(finding: Finding) -> frozenset[str]:
     match finding:
         case RecompileFinding(is_named=True, guard_kind=kind):
             found |= {"recompile", f"recompile/{kind}"}
+        case FailureFinding(gb_type=None):
+            found.add("failure")
         # A break that fullgraph=True made an error is mended as any other.
         case (
             BreakFinding(gb_id=gb_id, category=category)
             | FailureFinding(gb_id=gb_id, category=category, gb_type=str())
         ):
-            found |= {gb_id or "", f"category/{category}"}
+            found |= {gb_id or "", f"category/{category}", finding.kind}
     return frozenset(found - {"", "category/"})
 
 

@@ -173,6 +173,11 @@ _EACH_OBJECT = frozenset({"recompile/object-identity", "recompile/object-gone"})
 """Causes that come back with each new object, in every call if each call makes one."""
 
 
+_LEAST_KEPT = 0.5
+"""Of the captured operators, where a part is to run eagerly. Chosen: what leaves most of it eager
+wins no compilation."""
+
+
 def check_losses(
     before: CapturedRun,
     after: CapturedRun,
@@ -181,8 +186,10 @@ def check_losses(
     uncovered: Sequence[UncoveredBreak],
     *,
     skips: bool = False,
+    less: bool = False,
 ) -> list[FixCheck]:
-    """All count checks, the most telling first. `skips`: the version need not run all of it."""
+    """All count checks, the most telling first. `skips`: the version need not run all of it.
+    `less`: a part of it may run eagerly."""
     comparison = _LossComparison(before, after, gone, changes, uncovered)
     return [
         comparison.gone(),
@@ -191,7 +198,7 @@ def check_losses(
         comparison.guards(),
         comparison.eager(),
         comparison.failures(),
-        comparison.operators(skips=skips),
+        comparison.operators(skips=skips, less=less),
     ]
 
 
@@ -359,11 +366,15 @@ class _LossComparison:
             "failures", "pass", f"{self._were.failures} before, {self._are.failures} after"
         )
 
-    def operators(self, *, skips: bool) -> FixCheck:
+    def operators(self, *, skips: bool, less: bool) -> FixCheck:
         were, are = self._were.operators, self._are.operators
         words = f"{were} operators captured before, {are} after"
         if are >= were:
             return FixCheck("operators", "pass", words)
+        if less:
+            kept = are >= were * _LEAST_KEPT
+            words += ": most of them" if kept else ": too few are left to be a gain"
+            return FixCheck("operators", "pass" if kept else "fail", words)
         if skips and are and not (self._are.breaks or self._are.eager or self._are.failures):
             # All that runs is in graphs, so what is missing there does not run.
             return FixCheck("operators", "pass", f"{words}: the others do not run anymore")

@@ -156,6 +156,7 @@ class _Trial:
             self.changes,
             self.uncovered,
             skips=fields_read(self._allows) is not None,
+            less="compiles-less" in self._allows,
         )
         found = self._verdict()
         if found is not None:

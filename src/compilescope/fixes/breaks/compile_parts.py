@@ -1,0 +1,125 @@
+"""What cannot be compiled stays in its function; what stands around it is compiled in parts."""
+
+from __future__ import annotations
+
+from compilescope.findings.breaks import BreakFinding
+from compilescope.findings.failures import FailureFinding
+from compilescope.fixes.compilation.frames import grad_modes
+from compilescope.fixes.compilation.paths import Step, way_to
+from compilescope.fixes.compilation.regions import is_compile
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch
+from compilescope.fixes.statements.parts import Parts
+from compilescope.fixes.statements.shell import leave_alone
+from compilescope.fixes.subject import Subject
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.trees import cst
+
+_CAUSES = (
+    "attribute-presence",
+    "bool-change",
+    "broken-value",
+    "closure-change",
+    "constant-change",
+    "default-argument",
+    "float-change",
+    "function-change",
+    "global-change",
+    "int-change",
+    "key-change",
+    "layer-index",
+    "length-change",
+    "module-flag",
+    "module-number",
+    "none-or-value",
+    "number-condition",
+    "number-needed",
+    "object-gone",
+    "object-identity",
+    "optimizer-setting",
+    "other-change",
+    "string-change",
+    "tensor-read",
+    "type-change",
+)
+"""Of recompiles: what Python code reads, and no graph needs. Sizes, modes and dtypes are the
+tensors' own, and come back wherever a part begins."""
+_PUBLIC = "compiler.disable(recursive=False)"
+_PRIVATE = "_dynamo.decorators.skip"
+
+
+def _propose(subject: Subject) -> Patch:
+    steps = way_to(subject)
+    edits: dict[str, Edit] = {}
+    for place, step in enumerate(steps):
+        edit = edits.setdefault(step.module.path, Edit(step.module))
+        if grad_modes(step.module, step.function):
+            raise Refused("a grad mode is set around the whole function")
+        last = place == len(steps) - 1
+        if last and place:
+            leave_alone(edit, step.function)
+            continue
+        if not step.is_in_body:
+            raise NotMeant("it is unknown which line it is about")
+        lines = step.lines | _also_lost(subject, step)
+        try:
+            Parts(edit, step.function, lines, aside=last and step.leaves_own).write(
+                _mark(edit, step, outermost=not place)
+            )
+        except NotMeant:
+            if last:
+                raise
+            _leave_frame_alone(edit, step, _mark(edit, step, outermost=not place))
+    files = {path: text for each in edits.values() for path, text in each.files().items()}
+    names = " and ".join(f"`{step.function.name.value}`" for step in steps)
+    runs = "run" if len(steps) > 1 else "runs"
+    states = f"What {names} {'do' if len(steps) > 1 else 'does'} by itself {runs} eagerly."
+    return Patch(files, states=states, allows=frozenset({"compiles-less"}))
+
+
+def _also_lost(subject: Subject, step: Step) -> set[int]:
+    """Other lines of the function that break its graph."""
+    place = step.module.position(step.function)
+    found = subject.program.digest
+    return {
+        each.line
+        for each in (*found.sites, *found.failures)
+        if isinstance(each, (BreakFinding, FailureFinding))
+        and each.file == step.module.path
+        and place.start.line < each.line <= place.end.line
+        and step.module.function_of(step.module.statement_at(each.line) or step.function)
+        is step.function
+    }
+
+
+def _mark(edit: Edit, step: Step, *, outermost: bool) -> str:
+    torch = edit.module_name("torch")
+    module, function = step.module, step.function
+    given = any(is_compile(module, each.decorator) for each in function.decorators)
+    given = given or (outermost and module.class_of(function) is None)
+    return f"{torch}.{_PRIVATE if given else _PUBLIC}"
+
+
+def _leave_frame_alone(edit: Edit, step: Step, mark: str) -> None:
+    function = step.function
+    marked = function.with_changes(
+        decorators=[*function.decorators, cst.Decorator(edit.expression(mark))]
+    )
+    if not function.decorators:
+        marked = marked.with_changes(lines_after_decorators=())
+    edit.replace(function, marked)
+
+
+FIX = Fix(
+    id="compile-parts",
+    title="compile the parts around it, each by itself",
+    rules=frozenset({"break", "failure"} | {f"recompile/{each}" for each in _CAUSES}),
+    order=150,
+    kind="source",
+    why="The function does the same in the same order. Dynamo leaves its own frame alone, and "
+    "compiles the functions that it calls: those with what stood around the line.",
+    propose=_propose,
+    observable=True,
+    only_run_tells=True,
+)

@@ -1,0 +1,304 @@
+"""The parts that a function falls into when some of its lines must stay outside of any graph: each
+becomes a function of its own, which is compiled, and the function that calls them is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from compilescope.source.flow.cuts import is_docstring, is_light, is_return
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.bindings import (
+    bound_names,
+    declared_names,
+    local_names,
+    parameters_of,
+    receiver_of,
+    statements_of,
+)
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.trees import cst, kinds
+
+Statements: TypeAlias = "Sequence[cst.BaseStatement]"
+_INWARD = kinds(lambda: (cst.If, cst.For, cst.While, cst.With, cst.Else))
+_WAITS = kinds(lambda: (cst.Yield, cst.Await))
+_NEVER = kinds(
+    lambda: (cst.Yield, cst.Await, cst.Global, cst.Nonlocal, cst.Del, cst.Break, cst.Continue)
+)
+_KEEPERS = frozenset({"append", "extend", "add", "update", "insert", "pop", "clear", "setdefault"})
+"""Methods that change a container: in a graph each of its lengths would be another case."""
+_MOST_NAMED = 2
+"""Results that give a part its name. Chosen: with more it says nothing anymore."""
+
+
+@dataclass
+class Parts:
+    """Writes a function anew: what is on `lines` stays in it, all else goes into parts."""
+
+    edit: Edit
+    function: cst.FunctionDef
+    lines: Collection[int]
+    aside: bool = False
+    """What is on these lines calls what would break by itself: it goes into a function too, one
+    that is not compiled."""
+    made: list[cst.BaseStatement] = field(default_factory=list)
+    """The new functions."""
+    _names: set[str] = field(default_factory=set)
+
+    def write(self, mark: str) -> None:
+        """`mark`: the decorator that the function gets. Raises `NotMeant` where there is nothing
+        to compile beside the lines."""
+        body = statements_of(self.function)
+        if any(isinstance(each, _WAITS) for each in self._module.walk(self.function)):
+            raise Refused("the function is a generator or async")
+        start = 1 if body and is_docstring(body[0]) else 0
+        new = [*body[:start], *self._block(body[start:], set(parameters_of(self.function)))]
+        if not self.made:
+            raise NotMeant("the function computes nothing else")
+        block = cst.ensure_type(self.function.body, cst.IndentedBlock)
+        shell = self.function.with_changes(body=block.with_changes(body=new))
+        decorator = cst.Decorator(self.edit.expression(mark))
+        shell = shell.with_changes(decorators=[*self.function.decorators, decorator])
+        if not self.function.decorators:
+            shell = shell.with_changes(lines_after_decorators=())
+        self.edit.put_definition_before(self.function, self.made)
+        self.edit.replace(self.function, shell)
+
+    @property
+    def _module(self) -> SourceModule:
+        return self.edit.module
+
+    def _block(self, body: Statements, known: set[str]) -> list[cst.BaseStatement]:
+        """`known`: names that are bound before it, or may be."""
+        found: list[cst.BaseStatement] = []
+        run: list[cst.BaseStatement] = []
+        for statement in body:
+            if self._can_move(statement):
+                run.append(statement)
+                continue
+            found += self._part(run, known)
+            known |= bound_names(run)
+            run = []
+            if self.aside and self._is_lost(statement) and self._is_plain(statement):
+                found += self._put_aside(statement, known)
+            else:
+                found.append(self._inward(statement, set(known)))
+            known |= bound_names([statement])
+        return [*found, *self._part(run, known)]
+
+    def _can_move(self, statement: cst.BaseStatement) -> bool:
+        """Is it free of those lines, and of what only its own function can do?"""
+        if self._is_lost(statement):
+            return False
+        return self._is_free(statement) and not _changes_container(statement)
+
+    def _is_lost(self, statement: cst.BaseStatement) -> bool:
+        place = self._module.position(statement)
+        return any(place.start.line <= line <= place.end.line for line in self.lines)
+
+    def _is_plain(self, statement: cst.BaseStatement) -> bool:
+        return isinstance(statement, cst.SimpleStatementLine) and self._is_free(statement)
+
+    def _is_free(self, statement: cst.BaseStatement) -> bool:
+        module = self._module
+        for node in module.walk(statement):
+            if isinstance(node, _NEVER):
+                return False
+            if isinstance(node, cst.Return) and not is_return(statement):
+                return False
+        return not bound_names([statement]) & declared_names(self.function)
+
+    def _put_aside(
+        self, statement: cst.BaseStatement, known: Collection[str]
+    ) -> list[cst.BaseStatement]:
+        given, returned = self._given([statement], known), self._returned([statement])
+        mark = f"{self.edit.module_name('torch')}.compiler.disable"
+        return self._call([statement], given, _in_order([statement], returned), mark)
+
+    def _inward(self, statement: cst.BaseStatement, known: set[str]) -> cst.BaseStatement:
+        """What can move of a compound statement that stays."""
+        if not isinstance(statement, _INWARD) or not isinstance(statement.body, cst.IndentedBlock):
+            return statement
+        if isinstance(statement, (cst.For, cst.While, cst.With)):
+            known |= bound_names([statement])  # What a turn binds, the next one may read.
+        body = self._block(statement.body.body, set(known))
+        changed = statement.with_changes(body=statement.body.with_changes(body=body))
+        orelse = getattr(statement, "orelse", None)
+        if orelse is not None:
+            changed = changed.with_changes(orelse=self._inward(orelse, set(known)))
+        return changed
+
+    def _part(self, run: Statements, known: Collection[str]) -> list[cst.BaseStatement]:
+        """A call of a new function in place of statements; those that are no work stay."""
+        run = list(run)
+        start, end = 0, len(run)
+        while start < end and is_light(self._module, run[start]):
+            start += 1
+        while start < end and is_light(self._module, run[end - 1]):
+            end -= 1
+        core = run[start:end]
+        if not core or not self._is_work(core):
+            return run
+        given, returned = self._given(core, known), self._returned(core)
+        if returned - _surely_bound(core) - known:
+            return run  # It may leave a name unbound, which nothing can hand back.
+        given = [*given, *sorted((returned - _surely_bound(core)) - set(given))]
+        return [*run[:start], *self._call(core, given, _in_order(core, returned)), *run[end:]]
+
+    def _is_work(self, core: Statements) -> bool:
+        """A call of something that the object or a parameter holds, which may do anything, or
+        several operations: one alone is no graph."""
+        module = self._module
+        given = set(parameters_of(self.function))
+        operations = 0
+        for node in (each for statement in core for each in module.walk(statement)):
+            if isinstance(node, (cst.BinaryOperation, cst.Call)):
+                operations += 1
+            if isinstance(node, cst.Call) and _root(node.func) in given:
+                return True
+        return operations > 1 and not all(is_light(module, each) for each in core)
+
+    def _given(self, core: Statements, known: Collection[str]) -> list[str]:
+        """Names that it reads of the function's, those that were bound before."""
+        bound: set[str] = set()
+        read: set[str] = set()
+        for statement in core:
+            read |= _read(self._module, statement) - bound
+            bound |= _surely_bound([statement])
+        own = read & local_names(self.function) & set(known)
+        own.discard(receiver_of(self._module, self.function))
+        order = parameters_of(self.function)
+        return [*(each for each in order if each in own), *sorted(own - set(order))]
+
+    def _returned(self, core: Statements) -> set[str]:
+        """Names that it binds and something else reads."""
+        module = self._module
+        inside = {id(node) for each in core for node in module.walk(each)}
+        nodes = (each for each in module.walk(self.function) if isinstance(each, cst.Name))
+        elsewhere = {each.value for each in nodes if id(each) not in inside}
+        return bound_names(core) & elsewhere
+
+    def _call(
+        self, core: Statements, given: list[str], returned: list[str], mark: str = ""
+    ) -> list[cst.BaseStatement]:
+        module, edit = self._module, self.edit
+        receiver = receiver_of(module, self.function)
+        ends = is_return(core[-1])
+        name = self._fresh_name([] if ends else returned)
+        call = f"{receiver}.{name}" if receiver else name
+        call = f"{call}({', '.join(given)})"
+        body = list(core)
+        body[0] = body[0].with_changes(leading_lines=_comments(body[0]))
+        if ends:
+            line = f"return {call}"
+        elif returned:
+            line = f"{', '.join(returned)} = {call}"
+            value = _value_of(body[-1], returned)
+            last = edit.statements(
+                f"return {(value and module.code(value)) or ', '.join(returned)}"
+            )
+            if value is not None:
+                last[0] = last[0].with_changes(leading_lines=_comments(body.pop()))
+            body += last
+        else:
+            line = call
+        parameters = [receiver, *given] if receiver else given
+        head = f"def {name}({', '.join(parameters)}):\n    pass\n"
+        text = f"@{mark}\n{head}" if mark else head
+        made = cst.ensure_type(edit.statements(text)[0], cst.FunctionDef)
+        block = cst.ensure_type(self.function.body, cst.IndentedBlock)
+        block = block.with_changes(body=body, header=cst.TrailingWhitespace())
+        self.made.append(made.with_changes(body=block))
+        return edit.statements(line)
+
+    def _fresh_name(self, results: Sequence[str]) -> str:
+        """It says what the part gives."""
+        own = self.function.name.value.lstrip("_")
+        shown = "_and_".join(results) if 0 < len(results) <= _MOST_NAMED else f"rest_of_{own}"
+        wanted = f"_{shown.lstrip('_')}"
+        name, number = self._module.fresh_name(wanted), 2
+        while name in self._names:
+            name, number = self._module.fresh_name(f"{wanted}_{number}"), number + 1
+        self._names.add(name)
+        return name
+
+
+def _in_order(core: Statements, names: Collection[str]) -> list[str]:
+    """As they are bound, first ones first."""
+    found: list[str] = []
+    for statement in core:
+        found += sorted(bound_names([statement]) & set(names) - set(found))
+    return found
+
+
+def _value_of(statement: cst.BaseStatement, names: Sequence[str]) -> cst.BaseExpression | None:
+    """Of `y = f(x)`, where `y` is all that is returned."""
+    if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
+        return None
+    only = statement.body[0]
+    if not isinstance(only, cst.Assign) or len(only.targets) != 1:
+        return None
+    target = only.targets[0].target
+    same = isinstance(target, cst.Name) and [target.value] == list(names)
+    return only.value if same else None
+
+
+def _root(node: cst.BaseExpression) -> str:
+    while isinstance(node, (cst.Attribute, cst.Subscript)):
+        node = node.value
+    return node.value if isinstance(node, cst.Name) else ""
+
+
+def _surely_bound(statements: Statements) -> set[str]:
+    """What running them binds, whatever branch is taken."""
+    found: set[str] = set()
+    for each in statements:
+        if isinstance(each, cst.SimpleStatementLine):
+            found |= bound_names([each])
+        elif isinstance(each, cst.With) and isinstance(each.body, cst.IndentedBlock):
+            found |= bound_names(each.items) | _surely_bound(each.body.body)
+        elif isinstance(each, (cst.FunctionDef, cst.ClassDef)):
+            found.add(each.name.value)
+        elif isinstance(each, cst.If) and isinstance(each.orelse, cst.Else):
+            sides = [part.body for part in (each, each.orelse)]
+            if all(isinstance(side, cst.IndentedBlock) for side in sides):
+                found |= set.intersection(*(_surely_bound(side.body) for side in sides))
+    return found
+
+
+def _read(module: SourceModule, statement: cst.BaseStatement) -> set[str]:
+    """Names that it reads, or may: of a plain assignment not those that it gives a value."""
+    if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1:
+        only = statement.body[0]
+        if isinstance(only, cst.Assign):
+            parts: list[cst.CSTNode] = [only.value]
+            parts += [each.target for each in only.targets if not isinstance(each.target, cst.Name)]
+            names = {name for part in parts for name in module.names_in(part)}
+            plain = all(_is_plain_target(each.target) for each in only.targets)
+            return module.names_in(only.value) if plain else names
+    return module.names_in(statement)
+
+
+def _is_plain_target(node: cst.CSTNode) -> bool:
+    if isinstance(node, (cst.Tuple, cst.List)):
+        return all(_is_plain_target(each.value) for each in node.elements)
+    return isinstance(node, cst.Name)
+
+
+def _changes_container(statement: cst.BaseStatement) -> bool:
+    if not isinstance(statement, cst.SimpleStatementLine):
+        return False
+    for part in statement.body:
+        call = part.value if isinstance(part, cst.Expr) else None
+        if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute):
+            if call.func.attr.value in _KEEPERS:
+                return True
+    return False
+
+
+def _comments(statement: cst.BaseStatement) -> list[cst.EmptyLine]:
+    lines: Iterator[cst.EmptyLine] = iter(getattr(statement, "leading_lines", ()))
+    return [line for line in lines if line.comment is not None]
