@@ -29,8 +29,9 @@ order. `exception-type`: where the original raises, the patched one raises too, 
 class. `fewer-errors`: it may return where the original raises. `other-random-numbers`: values drawn
 at random differ, their distribution does not. `rebuilt-attributes`: an attribute gets a tensor of
 its own where it shared another's, and a call may make attributes that the original makes in another
-call. `compiles-less`: a part of what was captured runs eagerly on purpose. `reads:loss`, and the like for each field that the program reads of what a compiled call
-returns: other fields may be missing, and what only they need is not computed.
+call. `compiles-less`: a part of what was captured runs eagerly on purpose.
+`reads:loss`, and the like for each field that the program reads of what a compiled call returns:
+other fields may be missing, and what only they need is not computed.
 """
 _READS = "reads:"
 

@@ -59,7 +59,8 @@ def _compiled(run: Run) -> set[tuple[str, str]]:
     """The functions that were compiled by themselves, or should have been."""
     found: set[tuple[str, str]] = set()
     for kind in (GraphCaptured, GraphBreak, CompileFailed, Recompile):
-        found |= {_key(body.frame) for _, body in run.of(kind) if body.frame is not None}
+        frames = (getattr(body, "frame", None) for _, body in run.of(kind))
+        found |= {_key(code) for code in frames if code is not None}
     return found
 
 

@@ -143,7 +143,7 @@ class Parts:
         if not core or not self._is_work(core):
             return run
         given, returned = self._given(core, known), self._returned(core)
-        if returned - _surely_bound(core) - known:
+        if returned - _surely_bound(core) - set(known):
             return run  # It may leave a name unbound, which nothing can hand back.
         given = [*given, *sorted((returned - _surely_bound(core)) - set(given))]
         return [*run[:start], *self._call(core, given, _in_order(core, returned)), *run[end:]]
@@ -258,15 +258,18 @@ def _surely_bound(statements: Statements) -> set[str]:
     for each in statements:
         if isinstance(each, cst.SimpleStatementLine):
             found |= bound_names([each])
-        elif isinstance(each, cst.With) and isinstance(each.body, cst.IndentedBlock):
-            found |= bound_names(each.items) | _surely_bound(each.body.body)
+        elif isinstance(each, cst.With):
+            found |= bound_names(each.items) | _surely_bound(_lines_of(each.body))
         elif isinstance(each, (cst.FunctionDef, cst.ClassDef)):
             found.add(each.name.value)
         elif isinstance(each, cst.If) and isinstance(each.orelse, cst.Else):
-            sides = [part.body for part in (each, each.orelse)]
-            if all(isinstance(side, cst.IndentedBlock) for side in sides):
-                found |= set.intersection(*(_surely_bound(side.body) for side in sides))
+            sides = [_surely_bound(_lines_of(part.body)) for part in (each, each.orelse)]
+            found |= sides[0] & sides[1]
     return found
+
+
+def _lines_of(block: cst.BaseSuite) -> Statements:
+    return block.body if isinstance(block, cst.IndentedBlock) else ()
 
 
 def _read(module: SourceModule, statement: cst.BaseStatement) -> set[str]:
@@ -293,9 +296,9 @@ def _changes_container(statement: cst.BaseStatement) -> bool:
         return False
     for part in statement.body:
         call = part.value if isinstance(part, cst.Expr) else None
-        if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute):
-            if call.func.attr.value in _KEEPERS:
-                return True
+        method = call.func if isinstance(call, cst.Call) else None
+        if isinstance(method, cst.Attribute) and method.attr.value in _KEEPERS:
+            return True
     return False
 
 
