@@ -72,10 +72,17 @@ def _propose(subject: Subject) -> Patch:
                 raise
             _leave_frame_alone(edit, step, _mark(edit, step, outermost=not place))
     files = {path: text for each in edits.values() for path, text in each.files().items()}
-    names = " and ".join(f"`{step.function.name.value}`" for step in steps)
-    runs = "run" if len(steps) > 1 else "runs"
-    states = f"What {names} {'do' if len(steps) > 1 else 'does'} by itself {runs} eagerly."
+    names = [_name_of(step) for step in steps]
+    shown = f"{', '.join(names[:-1])} and {names[-1]} do" if names[1:] else f"{names[0]} does"
+    alone = "themselves run" if names[1:] else "itself runs"
+    states = f"What {shown} by {alone} eagerly."
     return Patch(files, states=states, allows=frozenset({"compiles-less"}))
+
+
+def _name_of(step: Step) -> str:
+    owner = step.module.class_of(step.function)
+    name = step.function.name.value
+    return f"`{owner.name.value}.{name}`" if owner is not None else f"`{name}`"
 
 
 def _also_lost(subject: Subject, step: Step) -> set[int]:

@@ -30,6 +30,11 @@ _NEVER = kinds(
 )
 _KEEPERS = frozenset({"append", "extend", "add", "update", "insert", "pop", "clear", "setdefault"})
 """Methods that change a container: in a graph each of its lengths would be another case."""
+_OUTSIDE = tuple(
+    f"torch.nn.utils.rnn.{name}"
+    for name in ("pack_padded_sequence", "pad_packed_sequence", "pack_sequence", "unpack_sequence")
+)
+"""What makes or takes packed sequences, which no graph can hold."""
 _MOST_NAMED = 2
 """Results that give a part its name. Chosen: with more it says nothing anymore."""
 
@@ -91,7 +96,10 @@ class Parts:
 
     def _can_move(self, statement: cst.BaseStatement) -> bool:
         """Is it free of those lines, and of what only its own function can do?"""
+        module = self._module
         if self._is_lost(statement):
+            return False
+        if any(module.calls(node, *_OUTSIDE) for node in module.walk(statement)):
             return False
         return self._is_free(statement) and not _changes_container(statement)
 
@@ -139,7 +147,7 @@ class Parts:
             start += 1
         while start < end and is_light(self._module, run[end - 1]):
             end -= 1
-        core = run[start:end]
+        core, known = run[start:end], {*known, *bound_names(run[:start])}
         if not core or not self._is_work(core):
             return run
         given, returned = self._given(core, known), self._returned(core)
@@ -187,7 +195,7 @@ class Parts:
         module, edit = self._module, self.edit
         receiver = receiver_of(module, self.function)
         ends = is_return(core[-1])
-        name = self._fresh_name([] if ends else returned)
+        name = self._fresh_name([] if ends else returned, self._does(core) if mark else "")
         call = f"{receiver}.{name}" if receiver else name
         call = f"{call}({', '.join(given)})"
         body = list(core)
@@ -214,10 +222,17 @@ class Parts:
         self.made.append(made.with_changes(body=block))
         return edit.statements(line)
 
-    def _fresh_name(self, results: Sequence[str]) -> str:
-        """It says what the part gives."""
+    def _does(self, core: Statements) -> str:
+        """The name of what it calls first."""
+        calls = (node for each in core for node in self._module.walk(each))
+        names = (_last(node.func) for node in calls if isinstance(node, cst.Call))
+        return next(filter(None, names), "")
+
+    def _fresh_name(self, results: Sequence[str], does: str = "") -> str:
+        """It says what the part gives, or `does`."""
         own = self.function.name.value.lstrip("_")
-        shown = "_and_".join(results) if 0 < len(results) <= _MOST_NAMED else f"rest_of_{own}"
+        shown = "_and_".join(results) if 0 < len(results) <= _MOST_NAMED else ""
+        shown = shown or does or f"rest_of_{own}"
         wanted = f"_{shown.lstrip('_')}"
         name, number = self._module.fresh_name(wanted), 2
         while name in self._names:
@@ -244,6 +259,11 @@ def _value_of(statement: cst.BaseStatement, names: Sequence[str]) -> cst.BaseExp
     target = only.targets[0].target
     same = isinstance(target, cst.Name) and [target.value] == list(names)
     return only.value if same else None
+
+
+def _last(node: cst.BaseExpression) -> str:
+    named = node.attr if isinstance(node, cst.Attribute) else node
+    return named.value if isinstance(named, cst.Name) else ""
 
 
 def _root(node: cst.BaseExpression) -> str:
