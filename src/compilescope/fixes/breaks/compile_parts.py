@@ -6,10 +6,9 @@ from compilescope.findings.breaks import BreakFinding
 from compilescope.findings.failures import FailureFinding
 from compilescope.fixes.compilation.frames import grad_modes
 from compilescope.fixes.compilation.paths import Step, way_to
-from compilescope.fixes.compilation.regions import is_compile
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
-from compilescope.fixes.statements.parts import Parts
+from compilescope.fixes.statements.parts import Parts, compiling
 from compilescope.fixes.statements.shell import leave_alone
 from compilescope.fixes.subject import Subject
 from compilescope.source.refusals import NotMeant, Refused
@@ -70,7 +69,10 @@ def _propose(subject: Subject) -> Patch:
         except NotMeant:
             if last:
                 raise
-            _leave_frame_alone(edit, step, _mark(edit, step, outermost=not place))
+            mark = _mark(edit, step, outermost=not place)
+            if not mark:
+                raise
+            _leave_frame_alone(edit, step, mark)
     files = {path: text for each in edits.values() for path, text in each.files().items()}
     names = [_name_of(step) for step in steps]
     shown = f"{', '.join(names[:-1])} and {names[-1]} do" if names[1:] else f"{names[0]} does"
@@ -101,11 +103,12 @@ def _also_lost(subject: Subject, step: Step) -> set[int]:
 
 
 def _mark(edit: Edit, step: Step, *, outermost: bool) -> str:
-    torch = edit.module_name("torch")
+    """Empty where the function is compiled by a decorator, which its parts can have."""
     module, function = step.module, step.function
-    given = any(is_compile(module, each.decorator) for each in function.decorators)
-    given = given or (outermost and module.class_of(function) is None)
-    return f"{torch}.{_PRIVATE if given else _PUBLIC}"
+    if compiling(module, function):
+        return ""
+    given = outermost and module.class_of(function) is None
+    return f"{edit.module_name('torch')}.{_PRIVATE if given else _PUBLIC}"
 
 
 def _leave_frame_alone(edit: Edit, step: Step, mark: str) -> None:

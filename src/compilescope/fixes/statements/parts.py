@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from compilescope.fixes.compilation.regions import is_compile
 from compilescope.source.flow.cuts import is_docstring, is_light, is_return
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.bindings import (
@@ -52,10 +53,13 @@ class Parts:
     made: list[cst.BaseStatement] = field(default_factory=list)
     """The new functions."""
     _names: set[str] = field(default_factory=set)
+    _moved: list[cst.Decorator] = field(default_factory=list)
 
-    def write(self, mark: str) -> None:
-        """`mark`: the decorator that the function gets. Raises `NotMeant` where there is nothing
-        to compile beside the lines."""
+    def write(self, mark: str = "") -> None:
+        """`mark`: a decorator with which Dynamo leaves the function alone; without one, those that
+        compile it are its parts' from now on. Raises `NotMeant` where there is nothing to compile
+        beside the lines."""
+        self._moved = [] if mark else compiling(self._module, self.function)
         body = statements_of(self.function)
         if any(isinstance(each, _WAITS) for each in self._module.walk(self.function)):
             raise Refused("the function is a generator or async")
@@ -65,9 +69,11 @@ class Parts:
             raise NotMeant("the function computes nothing else")
         block = cst.ensure_type(self.function.body, cst.IndentedBlock)
         shell = self.function.with_changes(body=block.with_changes(body=new))
-        decorator = cst.Decorator(self.edit.expression(mark))
-        shell = shell.with_changes(decorators=[*self.function.decorators, decorator])
-        if not self.function.decorators:
+        kept = [each for each in self.function.decorators if each not in self._moved]
+        if mark:
+            kept.append(cst.Decorator(self.edit.expression(mark)))
+        shell = shell.with_changes(decorators=kept)
+        if mark and not self.function.decorators:
             shell = shell.with_changes(lines_after_decorators=())
         self.edit.put_definition_before(self.function, self.made)
         self.edit.replace(self.function, shell)
@@ -217,6 +223,9 @@ class Parts:
         head = f"def {name}({', '.join(parameters)}):\n    pass\n"
         text = f"@{mark}\n{head}" if mark else head
         made = cst.ensure_type(edit.statements(text)[0], cst.FunctionDef)
+        if not mark:
+            moved = [each.with_changes(leading_lines=()) for each in self._moved]
+            made = made.with_changes(decorators=[*moved, *made.decorators])
         block = cst.ensure_type(self.function.body, cst.IndentedBlock)
         block = block.with_changes(body=body, header=cst.TrailingWhitespace())
         self.made.append(made.with_changes(body=block))
@@ -239,6 +248,11 @@ class Parts:
             name, number = self._module.fresh_name(f"{wanted}_{number}"), number + 1
         self._names.add(name)
         return name
+
+
+def compiling(module: SourceModule, function: cst.FunctionDef) -> list[cst.Decorator]:
+    """The decorators with which it is compiled."""
+    return [each for each in function.decorators if is_compile(module, each.decorator)]
 
 
 def _in_order(core: Statements, names: Collection[str]) -> list[str]:

@@ -36,6 +36,7 @@ from compilescope.recorder import launcher
 from compilescope.recorder.target import Target
 from compilescope.repair.trials.child.fatal_inputs import read_fatal
 from compilescope.repair.trials.losses import count_operators
+from compilescope.repair.trials.child.moved_regions import moved_regions
 from compilescope.repair.trials.recorded_runs import CapturedRun, ReplayedRun, read_record
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.warm.parent import WarmParent
@@ -333,6 +334,8 @@ class Workbench:
             "eager_random": not settings.time,
             **asked,
         }
+        if "probe" in asked:
+            options["moved"] = _moved(version)
         trial.write_text(json.dumps(options), encoding="utf-8")
         boots = [_BOOT, _CAPTURE / "boot"] if settings.run_dir is not None else [_BOOT]
         more = {**version.environment, **(environment or {})}
@@ -372,3 +375,14 @@ class Workbench:
         if self._warm.reason or not (version.files or version.environment):
             self.cold = found  # It is so with every version.
         return None
+
+
+def _moved(version: Version) -> dict[str, dict[str, list[str]]]:
+    """By file: the functions that the files on disk compile, and the version only their parts."""
+    found = {}
+    for path, text in version.files.items():
+        old = Version().text_of(path)
+        moved = moved_regions(old, text) if old is not None else {}
+        if moved:
+            found[path] = moved
+    return found

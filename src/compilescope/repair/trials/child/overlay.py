@@ -18,13 +18,19 @@ from collections.abc import Iterator, Mapping
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from typing import Any
 
+from compilescope.repair.trials.child.moved_regions import Moved, put_back
+
 _OURS = __name__.rpartition(".child")[0]
 
 
 class Overlay:
     """The texts, by the paths that the program may know the files by."""
 
-    def __init__(self, files: Mapping[str, str]) -> None:
+    def __init__(
+        self, files: Mapping[str, str], moved: Mapping[str, Moved] | None = None
+    ) -> None:
+        """`moved`: by file, what a replay is to compile as the original did."""
+        self._moved = {os.path.realpath(path): each for path, each in (moved or {}).items()}
         self._texts = dict(files)
         self._real = {os.path.realpath(path): text for path, text in files.items()}
         self._names = {_module_name(path) for path in [*self._texts, *self._real]}
@@ -39,6 +45,13 @@ class Overlay:
         if path in self._texts:
             return self._texts[path]
         return self._real.get(os.path.realpath(path)) if self._texts else None
+
+    def code(self, path: str, text: str | bytes) -> types.CodeType:
+        """Of a text or, where Python is to find out how to read it, of bytes."""
+        moved = self._moved.get(os.path.realpath(path))
+        if moved and isinstance(text, str):
+            return compile(put_back(text, path, moved), path, "exec", dont_inherit=True)
+        return compile(text, path, "exec", dont_inherit=True)
 
     def may_be(self, module: str) -> bool:
         """Could the module be one of the files? A cheap look, since every import asks."""
@@ -60,9 +73,10 @@ def _module_name(path: str) -> str:
 class _Loader(SourceFileLoader):
     """Compiles the new text, past the cache of byte code."""
 
-    def __init__(self, fullname: str, path: str, text: str) -> None:
+    def __init__(self, fullname: str, path: str, text: str, overlay: Overlay) -> None:
         super().__init__(fullname, path)
         self._text = text
+        self._overlay = overlay
 
     def get_source(self, fullname: str) -> str:
         return self._text
@@ -72,7 +86,7 @@ class _Loader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> types.CodeType:
         # Text, not bytes: what its first line says of an encoding does not hold any more.
-        return compile(self._text, self.path, "exec", dont_inherit=True)
+        return self._overlay.code(self.path, self._text)
 
 
 class _Finder:
@@ -96,7 +110,7 @@ class _Finder:
     def _with_text(self, spec: ModuleSpec) -> ModuleSpec:
         text = self._overlay.text(spec.origin) if spec.has_location and spec.origin else None
         if text is not None and spec.origin is not None:
-            spec.loader = _Loader(spec.name, spec.origin, text)
+            spec.loader = _Loader(spec.name, spec.origin, text, self._overlay)
             spec.cached = None
         return spec
 
@@ -149,7 +163,7 @@ def _serve_main(overlay: Overlay) -> None:
         text = overlay.text(path)
         if text is None:
             return code_of(fname, *more)
-        code = compile(text, path, "exec", dont_inherit=True)
+        code = overlay.code(path, text)
         return (code, path) if more else code
 
     sys.path_hooks.insert(0, claim)
@@ -175,14 +189,16 @@ def run_script(path: str, overlay: Overlay) -> None:
         sys.path.insert(0, os.path.dirname(os.path.realpath(path)))
     path = os.path.abspath(path)  # As Python names its main file since 3.9.
     text = overlay.text(path)
-    loader = SourceFileLoader("__main__", path) if text is None else _Loader("__main__", path, text)
+    loader = SourceFileLoader("__main__", path)
+    if text is not None:
+        loader = _Loader("__main__", path, text, overlay)
     main = sys.modules["__main__"]
     main.__dict__.update(
         __name__="__main__", __file__=path, __loader__=loader, __package__=None, __spec__=None
     )
     main.__dict__.setdefault("__cached__", None)
     with ending_as_python():
-        exec(compile(_source(path, text), path, "exec", dont_inherit=True), main.__dict__)
+        exec(overlay.code(path, _source(path, text)), main.__dict__)
 
 
 def _source(path: str, text: str | None) -> str | bytes:

@@ -19,7 +19,7 @@ def begin() -> Overlay:
     if path is None:
         return Overlay({})
     trial = json.loads(path.read_text(encoding="utf-8"))
-    overlay = Overlay(trial["files"])
+    overlay = Overlay(trial["files"], trial.get("moved"))
     overlay.install()
     plain = PlainTorch() if trial.get("plain") else None
     if plain is not None and plain.install():
