@@ -29,6 +29,8 @@ _WAITS = kinds(lambda: (cst.Yield, cst.Await))
 _NEVER = kinds(
     lambda: (cst.Yield, cst.Await, cst.Global, cst.Nonlocal, cst.Del, cst.Break, cst.Continue)
 )
+_LATE = kinds(lambda: (cst.FunctionDef, cst.Lambda, cst.GeneratorExp, cst.ClassDef))
+"""What may read a variable after it was made."""
 _KEEPERS = frozenset({"append", "extend", "add", "update", "insert", "pop", "clear", "setdefault"})
 """Methods that change a container: in a graph each of its lengths would be another case."""
 _OUTSIDE = tuple(
@@ -38,6 +40,23 @@ _OUTSIDE = tuple(
 """What makes or takes packed sequences, which no graph can hold."""
 _MOST_NAMED = 2
 """Results that give a part its name. Chosen: with more it says nothing anymore."""
+
+
+@dataclass
+class _Names:
+    """Names that are bound when the program comes by, and those that may be."""
+
+    surely: set[str]
+    maybe: set[str] = field(default_factory=set)
+
+    def copy(self) -> _Names:
+        return _Names(set(self.surely), set(self.maybe))
+
+    def pass_by(self, statements: Statements) -> None:
+        for each in statements:
+            self.maybe |= bound_names([each])
+            self.surely |= _surely_bound([each])
+            self.surely -= _deleted(each)
 
 
 @dataclass
@@ -64,7 +83,7 @@ class Parts:
         if any(isinstance(each, _WAITS) for each in self._module.walk(self.function)):
             raise Refused("the function is a generator or async")
         start = 1 if body and is_docstring(body[0]) else 0
-        new = [*body[:start], *self._block(body[start:], set(parameters_of(self.function)))]
+        new = [*body[:start], *self._block(body[start:], _Names(set(parameters_of(self.function))))]
         if not self.made:
             raise NotMeant("the function computes nothing else")
         block = cst.ensure_type(self.function.body, cst.IndentedBlock)
@@ -82,23 +101,21 @@ class Parts:
     def _module(self) -> SourceModule:
         return self.edit.module
 
-    def _block(self, body: Statements, known: set[str]) -> list[cst.BaseStatement]:
-        """`known`: names that are bound before it, or may be."""
+    def _block(self, body: Statements, names: _Names) -> list[cst.BaseStatement]:
         found: list[cst.BaseStatement] = []
         run: list[cst.BaseStatement] = []
         for statement in body:
             if self._can_move(statement):
                 run.append(statement)
                 continue
-            found += self._part(run, known)
-            known |= bound_names(run)
+            found += self._part(run, names)
             run = []
             if self.aside and self._is_lost(statement) and self._is_plain(statement):
-                found += self._put_aside(statement, known)
+                found += self._put_aside(statement, names)
             else:
-                found.append(self._inward(statement, set(known)))
-            known |= bound_names([statement])
-        return [*found, *self._part(run, known)]
+                found.append(self._inward(statement, names.copy()))
+            names.pass_by([statement])
+        return [*found, *self._part(run, names)]
 
     def _can_move(self, statement: cst.BaseStatement) -> bool:
         """Is it free of those lines, and of what only its own function can do?"""
@@ -125,27 +142,35 @@ class Parts:
                 return False
         return not bound_names([statement]) & declared_names(self.function)
 
-    def _put_aside(
-        self, statement: cst.BaseStatement, known: Collection[str]
-    ) -> list[cst.BaseStatement]:
-        given, returned = self._given([statement], known), self._returned([statement])
+    def _put_aside(self, statement: cst.BaseStatement, names: _Names) -> list[cst.BaseStatement]:
+        given, returned = self._given([statement], names), self._returned([statement])
+        if given is None:
+            return [statement]
         mark = f"{self.edit.module_name('torch')}.compiler.disable"
         return self._call([statement], given, _in_order([statement], returned), mark)
 
-    def _inward(self, statement: cst.BaseStatement, known: set[str]) -> cst.BaseStatement:
+    def _inward(self, statement: cst.BaseStatement, names: _Names) -> cst.BaseStatement:
         """What can move of a compound statement that stays."""
         if not isinstance(statement, _INWARD) or not isinstance(statement.body, cst.IndentedBlock):
             return statement
-        if isinstance(statement, (cst.For, cst.While, cst.With)):
-            known |= bound_names([statement])  # What a turn binds, the next one may read.
-        body = self._block(statement.body.body, set(known))
+        other = names.copy()
+        if isinstance(statement, (cst.For, cst.While)):
+            names.maybe |= bound_names([statement])  # What a turn binds, the next one may read.
+        if isinstance(statement, cst.For):
+            names.surely |= _targets_of(statement)
+        elif isinstance(statement, cst.With):
+            names.surely |= bound_names(statement.items)
+        elif isinstance(statement, (cst.If, cst.While)):
+            names.maybe |= bound_names([statement.test])
+        body = self._block(statement.body.body, names)
         changed = statement.with_changes(body=statement.body.with_changes(body=body))
         orelse = getattr(statement, "orelse", None)
         if orelse is not None:
-            changed = changed.with_changes(orelse=self._inward(orelse, set(known)))
+            other.maybe |= bound_names([statement])
+            changed = changed.with_changes(orelse=self._inward(orelse, other))
         return changed
 
-    def _part(self, run: Statements, known: Collection[str]) -> list[cst.BaseStatement]:
+    def _part(self, run: Statements, names: _Names) -> list[cst.BaseStatement]:
         """A call of a new function in place of statements; those that are no work stay."""
         run = list(run)
         start, end = 0, len(run)
@@ -153,14 +178,34 @@ class Parts:
             start += 1
         while start < end and is_light(self._module, run[end - 1]):
             end -= 1
-        core, known = run[start:end], {*known, *bound_names(run[:start])}
-        if not core or not self._is_work(core):
-            return run
-        given, returned = self._given(core, known), self._returned(core)
-        if returned - _surely_bound(core) - set(known):
-            return run  # It may leave a name unbound, which nothing can hand back.
-        given = [*given, *sorted((returned - _surely_bound(core)) - set(given))]
-        return [*run[:start], *self._call(core, given, _in_order(core, returned)), *run[end:]]
+        core = run[start:end]
+        names.pass_by(run[:start])
+        given, returned = self._given(core, names), self._returned(core)
+        unsure = returned - _surely_bound(core)
+        # What may not be bound can neither be handed over nor back.
+        fits = given is not None and unsure <= names.surely and not self._is_shared(core)
+        if core and given is not None and fits and self._is_work(core):
+            given = [*given, *sorted(unsure - set(given))]
+            made = self._call(core, given, _in_order(core, returned))
+        else:
+            made = core
+        names.pass_by(run[start:])
+        return [*run[:start], *made, *run[end:]]
+
+    def _is_shared(self, core: Statements) -> bool:
+        """Does a function within see a variable change that is bound on the other side?"""
+        module = self._module
+        inside = {id(node) for each in core for node in module.walk(each)}
+        own: set[str] = set()
+        others: set[str] = set()
+        elsewhere: set[str] = set()
+        for node in module.walk(self.function.body):
+            if isinstance(node, _LATE):
+                (own if id(node) in inside else others).update(module.names_in(node))
+            elif isinstance(node, cst.Name) and id(node) not in inside:
+                elsewhere.add(node.value)
+        changed = bound_names([self.function.body]) & elsewhere
+        return bool(bound_names(core) & others or changed & own)
 
     def _is_work(self, core: Statements) -> bool:
         """A call of something that the object or a parameter holds, which may do anything, or
@@ -175,15 +220,18 @@ class Parts:
                 return True
         return operations > 1 and not all(is_light(module, each) for each in core)
 
-    def _given(self, core: Statements, known: Collection[str]) -> list[str]:
-        """Names that it reads of the function's, those that were bound before."""
+    def _given(self, core: Statements, names: _Names) -> list[str] | None:
+        """Names that it reads of the function's, parameters first; None where one of them may not
+        be bound yet."""
         bound: set[str] = set()
         read: set[str] = set()
         for statement in core:
             read |= _read(self._module, statement) - bound
             bound |= _surely_bound([statement])
-        own = read & local_names(self.function) & set(known)
+        own = read & local_names(self.function) & (names.surely | names.maybe)
         own.discard(receiver_of(self._module, self.function))
+        if not own <= names.surely:
+            return None
         order = parameters_of(self.function)
         return [*(each for each in order if each in own), *sorted(own - set(order))]
 
@@ -253,6 +301,21 @@ class Parts:
 def compiling(module: SourceModule, function: cst.FunctionDef) -> list[cst.Decorator]:
     """The decorators with which it is compiled."""
     return [each for each in function.decorators if is_compile(module, each.decorator)]
+
+
+def _targets_of(loop: cst.For) -> set[str]:
+    return bound_names([loop.with_changes(body=cst.IndentedBlock([]), orelse=None)])
+
+
+def _deleted(statement: cst.BaseStatement) -> set[str]:
+    found: set[str] = set()
+    nodes: list[cst.CSTNode] = [statement]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, cst.Del):
+            found |= bound_names([node])
+        nodes.extend(node.children)
+    return found
 
 
 def _in_order(core: Statements, names: Collection[str]) -> list[str]:

@@ -35,8 +35,8 @@ from compilescope.processes.outcome import ProcessEnd
 from compilescope.recorder import launcher
 from compilescope.recorder.target import Target
 from compilescope.repair.trials.child.fatal_inputs import read_fatal
-from compilescope.repair.trials.losses import count_operators
 from compilescope.repair.trials.child.moved_regions import moved_regions
+from compilescope.repair.trials.losses import count_operators
 from compilescope.repair.trials.recorded_runs import CapturedRun, ReplayedRun, read_record
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.warm.parent import WarmParent

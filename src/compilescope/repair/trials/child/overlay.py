@@ -26,9 +26,7 @@ _OURS = __name__.rpartition(".child")[0]
 class Overlay:
     """The texts, by the paths that the program may know the files by."""
 
-    def __init__(
-        self, files: Mapping[str, str], moved: Mapping[str, Moved] | None = None
-    ) -> None:
+    def __init__(self, files: Mapping[str, str], moved: Mapping[str, Moved] | None = None) -> None:
         """`moved`: by file, what a replay is to compile as the original did."""
         self._moved = {os.path.realpath(path): each for path, each in (moved or {}).items()}
         self._texts = dict(files)
