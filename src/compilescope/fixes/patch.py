@@ -59,6 +59,8 @@ class Patch(msgspec.Struct, frozen=True):
     """Variables that the program is to be started with."""
     needs_human: str = ""
     """What a person has to fill in or decide; such a patch is never called verified."""
+    run_answers: bool = False
+    """But for this one: what a person would have to guess, a run of it shows."""
     keeps_break: bool = False
     """Another break in its way stays, in another form: what removes that one is tried first."""
 

@@ -37,9 +37,18 @@ class Losses(msgspec.Struct, frozen=True):
     records of earlier versions."""
 
     @property
+    def avoidable(self) -> int:
+        """Recompiles that the program does not need."""
+        return self.recompiles - (0 if self.needed is msgspec.UNSET else self.needed)
+
+    @property
+    def every_call(self) -> tuple[int, int, int]:
+        """What is paid again in each call, the worst first: it orders runs by what they lose."""
+        return self.failures, self.eager, self.breaks
+
+    @property
     def anything(self) -> bool:
-        needed = 0 if self.needed is msgspec.UNSET else self.needed
-        return bool(self.breaks or self.recompiles > needed or self.failures or self.eager)
+        return any(self.every_call) or self.avoidable > 0
 
 
 class UncoveredBreak(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,6 +24,8 @@ from torch._dynamo.external_utils import wrap_inline
 from torch._guards import CompileContext
 from torch.fx._symbolic_trace import is_fx_symbolic_tracing
 
+from compilescope.torchapi.regions import calls_region
+
 EVERY_OUTERMOST = "*"
 _CALL: Any = torch.nn.Module.__call__
 _TORCHS_CALL: CodeType = _CALL.__code__
@@ -173,7 +175,8 @@ def _is_compiled(frame: FrameType | None) -> bool:
 
 
 def _runs_compiled(code: CodeType) -> bool:
-    return code.co_name == _WRAPPER and code.co_filename == _EVAL_FRAME
+    # Where a region is called eagerly, what stands for it is on the stack, and torch's is not.
+    return calls_region(code) or (code.co_name == _WRAPPER and code.co_filename == _EVAL_FRAME)
 
 
 def _is_traced() -> bool:

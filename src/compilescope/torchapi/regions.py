@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, Literal
 
 import torch
@@ -129,6 +129,11 @@ class Regions:
         if skip is not None:
             skip(wrapper.__code__)
         return wrapper
+
+
+def calls_region(code: CodeType) -> bool:
+    """Is this the code that stands for compiled functions once `Regions` are installed?"""
+    return code.co_name == "call_region" and code.co_filename == __file__
 
 
 def _is_torchs_own(function: Any) -> bool:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from compilescope.repair.trials.printed_output import compare_output, differs_in_numbers
+from compilescope.repair.trials.printed_output import (
+    compare_output,
+    compare_steadiness,
+    differs_in_numbers,
+)
 
 DROPS, MOVES = frozenset({"drops-output"}), frozenset({"moves-output"})
 
@@ -63,9 +67,61 @@ def test_lines_may_be_moved_only_where_that_is_stated() -> None:
 
 
 def test_numbers_may_move_as_far_as_the_original_moves_them() -> None:
-    before, after = b"took 1.50 s\n", b"took 1.90 s\n"
+    before, after = b"gap 1.50\n", b"gap 1.90\n"
     assert compare_output(before, after).verdict == "fail"
-    assert compare_output(before, after, others=[b"took 1.30 s\n"]).verdict == "pass"
-    assert compare_output(before, b"took 9.90 s\n", others=[b"took 1.30 s\n"]).verdict == "fail"
+    assert compare_output(before, after, others=[b"gap 1.30\n"]).verdict == "pass"
+    assert compare_output(before, b"gap 9.90\n", others=[b"gap 1.30\n"]).verdict == "fail"
     assert differs_in_numbers(before, after)
-    assert not differs_in_numbers(before, b"took long\n")
+    assert not differs_in_numbers(before, b"gap long\n")
+
+
+_LOG = """2026-11-19 09:00:{0:02},1{0:02} INFO train: saved to /tmp/tmp{1}x9k/model.pt
+[09:00:{0:02}.1{0:02}] epoch 3 loss {2} ({3} ms, {3} steps/s)
+epoch 3: {3}s/it, step time: 0.{0}, steps/s={3}, elapsed 0:00:{0:02}
+{{"tokens_per_sec": {3}, "pid": {0}77, "delay": "{4} s", "started": 17{0:02}012345.25}}
+run {1}-4f2a-{1} took {3} seconds, score_12
+"""
+
+
+def _log(second: int, name: str, loss: str, speed: str, delay: str = "0.25") -> bytes:
+    return _LOG.format(second, name, loss, speed, delay).encode()
+
+
+_RUNS = [_log(11, "ab1cd", "0.5120", "12.5"), _log(14, "q7ewf", "0.5120", "11.75")]
+
+
+def test_times_speeds_and_made_up_names_do_not_count_where_they_vary() -> None:
+    after = _log(19, "zz9aa", "0.5121", "103.125")
+    assert compare_output(_RUNS[0], after).verdict == "fail"
+    assert compare_output(_RUNS[0], after, others=_RUNS[1:]).verdict == "pass"
+    assert compare_steadiness(*_RUNS).verdict == "pass"
+
+
+@pytest.mark.parametrize(
+    ("after", "shown"),
+    [
+        (_log(19, "zz9aa", "0.6120", "103.125"), "loss 0.6120"),
+        (_log(19, "zz9aa", "0.5120", "103.125", "0.75"), "0.75 s"),
+        (_log(19, "zz9aa", "0.5120", "103.125").replace(b"score_12", b"score_17"), "score_17"),
+        (_log(19, "zz9aa", "0.5120", "103.125").replace(b"epoch 3", b"epoch 4"), "epoch 4"),
+    ],
+)
+def test_what_a_program_computes_counts_beside_them(after: bytes, shown: str) -> None:
+    """Also a number of seconds that is the same in each run of the original."""
+    found = compare_output(_RUNS[0], after, others=_RUNS[1:])
+    assert found.verdict == "fail"
+    assert shown in after.decode()
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        (b"loss 0.5 steps/s 12.1\n", b"loss 0.7 steps/s 14.5\n"),
+        (b"score_1234\n", b"score_1235\n"),
+        (b"hits 17\n", b"hits 18\n"),
+        (b"lr 0.10 at 10\n", b"lr 0.20 at 10\n"),
+        (b"max 0.5 min 0.1\n", b"max 0.7 min 0.1\n"),
+    ],
+)
+def test_a_result_that_varies_is_not_taken_for_a_time(first: bytes, again: bytes) -> None:
+    assert compare_steadiness(first, again).verdict == "fail"

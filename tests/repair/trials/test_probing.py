@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,10 +55,38 @@ print(f"{total.item():.4f}", net.calls, other.calls, float(net.w.weight.grad.sum
 """
 
 
-def _probe(tmp_path: Path, text: str) -> tuple[ReplayedRun, ReplayedRun, bytes]:
+_MODULES = """import torch
+
+
+class Block(torch.nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+        self.lin = torch.nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.inner(self.lin(x))
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.block = Block(Block(torch.nn.ReLU()))
+
+    def forward(self, x):
+        return self.block(x).sum()
+
+
+torch.manual_seed(0)
+model = Model()
+print(f"{model(torch.ones(2, 3)).item():.4f} {model(torch.zeros(4, 3)).item():.4f}")
+"""
+
+
+def _probe(tmp_path: Path, text: str, **options: Any) -> tuple[ReplayedRun, ReplayedRun, bytes]:
     file = tmp_path / "program.py"
     file.write_text(text)
-    with Workbench(Target("script", (str(file),))) as bench:
+    with Workbench(Target("script", (str(file),)), **options) as bench:
         captured = bench.watch(Version())
         probed = bench.probe(Version(), compiled=False)
         return probed, bench.probe(Version(), compiled=True, like=probed), captured.stdout
@@ -76,6 +105,19 @@ def test_all_kinds_of_regions(tmp_path: Path) -> None:
     assert modes == {"eager", "compiled"}
     net = next(call for call in probed.calls if call["name"] == "Net")
     assert net["replays"][0]["train"]
+
+
+def test_modules_that_a_name_compiles_are_regions(tmp_path: Path) -> None:
+    """One within another of its name is a part of that one."""
+    probed, compiled, printed = _probe(
+        tmp_path, _MODULES, compile_names=("Block",), backend="eager"
+    )
+    for seen in (probed, compiled):
+        assert seen.exit_status == 0, seen.stderr.decode()
+        assert seen.stdout == printed
+        assert seen.record["regions"] == ["Module._wrapped_call_impl"]
+        assert [call["call"] for call in seen.calls] == [1, 2]
+        assert not any(call["left_out"] for call in seen.calls)
 
 
 def test_a_region_that_cannot_be_called_again_says_so(tmp_path: Path) -> None:

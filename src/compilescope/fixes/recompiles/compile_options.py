@@ -190,6 +190,7 @@ def _raised(subject: Subject) -> Patch:
         _with_argument(region, "recompile_limit", "64") if local else _limit_for_all(subject),
         states=f"Up to 64 compilations{of_all} are made, each with its compile time.",
         needs_human="Are there few enough different calls that compiling each one pays off?",
+        run_answers=True,
     )
 
 

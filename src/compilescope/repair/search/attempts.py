@@ -286,7 +286,7 @@ def _verified(subject: Subject, patch: Patch, base: TrialBaseline) -> Verificati
     )
     if verification.verdict == "verified" and not gains(subject, verification):
         return msgspec.structs.replace(verification, verdict="rejected", reason=_NO_GAIN)
-    if patch.needs_human and verification.verdict == "verified":
+    if patch.needs_human and not patch.run_answers and verification.verdict == "verified":
         return msgspec.structs.replace(verification, verdict="unverified", reason=patch.needs_human)
     return verification
 
@@ -295,7 +295,8 @@ def gains(subject: Subject, verification: Verification) -> bool:
     """Is less lost than before, or more of the program captured?"""
     old, new = verification.before, verification.after
     if subject.finding.kind == "recompile":
-        return new.recompiles < old.recompiles
+        # A function that is given up loses more than any number of versions that are reused.
+        return (*new.every_call[:2], new.avoidable) < (*old.every_call[:2], old.avoidable)
     fewer = (new.breaks, new.eager, new.failures) < (old.breaks, old.eager, old.failures)
     return fewer or new.operators > old.operators
 
@@ -333,11 +334,15 @@ def _attempt(
 
 def _stated(patch: Patch, verification: Verification) -> str:
     """What the patch says that a user could notice, and what only running it shows."""
-    fewer = verification.before.operators - verification.after.operators
-    if not verification.ended or fewer <= 0:
+    before, after = verification.before, verification.after
+    if not verification.ended:
         return patch.states
-    captured = "1 fewer operator is" if fewer == 1 else f"{fewer} fewer operators are"
-    return f"{patch.states} {captured} captured.".strip()
+    said = [patch.states] if patch.states else []
+    if fewer := max(before.operators - after.operators, 0):
+        said.append(f"{fewer} fewer {'operator is' if fewer == 1 else 'operators are'} captured.")
+    if more := max(after.recompiles - before.recompiles, 0):
+        said.append(f"It costs {more} more {'compilation' if more == 1 else 'compilations'}.")
+    return " ".join(said)
 
 
 def _nothing(subject: Subject, refused: list[tuple[Fix, Refused]], number: int) -> FixAttempt:

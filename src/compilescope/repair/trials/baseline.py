@@ -12,7 +12,7 @@ import msgspec
 from compilescope.model.fix_search import Losses
 from compilescope.processes.outcome import last_words
 from compilescope.repair.trials.losses import has_symbolic_sizes, losses_of, same_losses
-from compilescope.repair.trials.printed_output import compare_output
+from compilescope.repair.trials.printed_output import compare_steadiness
 from compilescope.repair.trials.recorded_runs import CapturedRun, ComparedValues, ReplayedRun
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.workbench import Workbench
@@ -116,7 +116,7 @@ class TrialBaseline:
             return "the program does not always end the same way"
         if not same_losses(self.captured.digest, again.digest):
             return "the program does not always break or recompile at the same lines"
-        printed = compare_output(self.captured.stdout, again.stdout)
+        printed = compare_steadiness(self.captured.stdout, again.stdout)
         if printed.verdict != "pass":
             return f"the program prints something different each time: {printed.words}"
         return ""

@@ -5,6 +5,9 @@ Operators of a function count once, by its largest graph: how often it was compi
 
 A break that nobody saw before is progress where tracing had not come so far; on a line that the
 patch wrote, or where tracing had gone by before, it is a loss.
+
+What weighs more is what is paid in each call: a function that runs eagerly, then a break. Compiling
+once more for it is a price that may be paid, if the versions are used again: else it goes on.
 """
 
 from __future__ import annotations
@@ -17,11 +20,16 @@ from compilescope.analysis.guarded_graphs import guarded_graphs
 from compilescope.errors import ToolError
 from compilescope.findings.breaks import BreakFinding
 from compilescope.findings.eager import EagerFinding
-from compilescope.findings.finding import Finding
-from compilescope.findings.recompiles import RecompileFinding
+from compilescope.findings.finding import Finding, Toll
+from compilescope.findings.recompiles import (
+    RecompiledFrame,
+    RecompileFinding,
+    recompile_findings,
+)
 from compilescope.model.bodies import GraphCaptured
 from compilescope.model.fix_search import FixCheck, Losses, UncoveredBreak
 from compilescope.model.graph import Graph, Node, decode_graph
+from compilescope.model.guards import readable
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, origin_of
 from compilescope.patterns import late
@@ -103,7 +111,14 @@ def guards_on_data(run: Run) -> Iterator[str]:
     """The conditions that tie a graph to a number read out of a tensor: `n.item() == 3`."""
     for graph in guarded_graphs(run):
         for guard in graph.all:
-            yield from (check for check in guard.checks if _ON_DATA.search(check))
+            yield from filter(is_on_data, guard.checks)
+
+
+def is_on_data(check: str) -> bool:
+    """Is it of a number out of a tensor? Of a Python number that is dynamic (an attribute, an
+    argument) Dynamo makes a tensor to read it from: that is none. What a break left on the stack
+    may be."""
+    return bool(_ON_DATA.search(check if "___stack" in check else readable(check)))
 
 
 def has_symbolic_sizes(run: Run) -> bool:
@@ -225,15 +240,26 @@ class _LossComparison:
         ]
         self._were = losses_of(before.digest, before.operators, distinct=True)
         self._are = losses_of(after.digest, after.operators, distinct=True)
+        self._going_on = _going_on(after.digest)
 
     def gone(self) -> FixCheck:
         left = [self._new[name] for name in self._gone if name in self._new]
+        for found in left:
+            if not self._is_eased(found):
+                # The title comes last: a function that it begins with keeps its case.
+                words = f"on line {found.line} there is still: {found.title}"
+                return FixCheck("gone", "fail", words)
         if left:
-            found = left[0]
-            # The title comes last: a function that it begins with keeps its case.
-            words = f"on line {found.line} there is still: {found.title}"
-            return FixCheck("gone", "fail", words)
+            words = f"`{left[0].function}` no longer runs eagerly, and what is compiled is reused"
+            return FixCheck("gone", "pass", words)
         return FixCheck("gone", "pass", "the cause is gone")
+
+    def _is_eased(self, found: Finding) -> bool:
+        """Was a function given up for it before, which now has a version for each case?"""
+        return self._old[found.fingerprint].toll is Toll.EAGER and self._is_reused(found)
+
+    def _is_reused(self, found: Finding) -> bool:
+        return found.kind == "recompile" and found.fingerprint not in self._going_on
 
     def breaks(self) -> FixCheck:
         new = [site for site in self._after.digest.sites if site.fingerprint not in self._old]
@@ -285,44 +311,37 @@ class _LossComparison:
         return fewer and takes_place_of(site, self._left_behind, self._changes) is not None
 
     def recompiles(self) -> FixCheck:
-        were, are = self._were.recompiles, self._are.recompiles
-        new = [
-            found
-            for name, found in self._new.items()
-            if found.kind == "recompile" and name not in self._old
-        ]
-        kinds = [found.rule_id for found in self._old.values() if found.kind == "recompile"]
-        # One that cannot go on counts for nothing where less is lost with it: a graph break is paid
-        # in each call, the graph of another case once.
-        fewer_breaks = self._are.breaks < self._were.breaks
-        once = are < were or fewer_breaks
-        fresh = [
-            found
-            for found in new
-            if found.rule_id not in kinds
-            and not (once and _has_few_cases(found))
-            and not self._was_eager(found)
-        ]
+        were, are = self._were.avoidable, self._are.avoidable
+        found = [each for each in self._new.values() if each.kind == "recompile"]
+        new = [each for each in found if each.fingerprint not in self._old]
+        kinds = [each.rule_id for each in self._old.values() if each.kind == "recompile"]
+        worse = [each for each in found if self._is_worse(each)]
+        fresh = [each for each in worse if each in new and each.rule_id not in kinds]
         if fresh:
             words = f"a new cause of recompiles: {fresh[0].title} ({fresh[0].message})"
             return FixCheck("recompiles", "fail", words)
-        tied = [found for found in new if found.rule_id in _EACH_OBJECT]
+        tied = [e for e in new if e.rule_id in _EACH_OBJECT and not self._is_reused(e)]
         if tied and are > were:
             words = f"each new object needs a graph of its own: {tied[0].title}"
             return FixCheck("recompiles", "fail", words)
-        expected = [
-            found
-            for found in new
-            if self._was_eager(found) or (fewer_breaks and _has_few_cases(found))
-        ]
-        if are > were and not (new and len(expected) == len(new)):
-            return FixCheck("recompiles", "fail", f"{were} recompiles before, {are} after")
-        if new:
-            words = (
-                f"{were} before, {are} after; {new[0].title} is now reported for another function"
-            )
-            return FixCheck("recompiles", "pass", words)
-        return FixCheck("recompiles", "pass", f"{were} before, {are} after")
+        if are > were and (worse or not found):
+            words = f"{were} avoidable recompiles before, {are} after"
+            return FixCheck("recompiles", "fail", words)
+        words = f"{self._were.recompiles} before, {self._are.recompiles} after"
+        if are > were:
+            words += ": what is compiled is reused, or was eager before"
+        elif new:
+            words += f"; {new[0].title} is now reported for another function"
+        return FixCheck("recompiles", "pass", words)
+
+    def _is_worse(self, found: Finding) -> bool:
+        """Is more compiled for it than before, and is that no fair price?"""
+        old = self._old.get(found.fingerprint)
+        if (old is not None and found.count <= old.count) or self._was_eager(found):
+            return False
+        less = self._are.every_call < self._were.every_call
+        less = less or self._are.avoidable < self._were.avoidable
+        return not (less and (_has_few_cases(found) or self._is_reused(found)))
 
     def _was_eager(self, found: Finding) -> bool:
         """Was the function that recompiles not compiled at all before?"""
@@ -419,6 +438,24 @@ def takes_place_of(
         ),
         None,
     )
+
+
+def _going_on(digest: Digest) -> set[str]:
+    """The causes, by fingerprint, for which a function may be compiled again and again."""
+    return {
+        found.fingerprint
+        for frame in digest.recompiles
+        for found in recompile_findings(frame, digest.root)
+        if not (found.needed or _is_reused(frame, found))
+    }
+
+
+def _is_reused(frame: RecompiledFrame, found: RecompileFinding) -> bool:
+    """The evidence that it has come to an end: no version was there for a single call, and then
+    there were more calls that compiled nothing than versions."""
+    if frame.limit_hit or found.replaced or found.calls_after is None:
+        return False
+    return found.calls_after > frame.count
 
 
 def _has_few_cases(found: Finding) -> bool:

@@ -1,7 +1,8 @@
 """What two runs printed: the same, the same up to rounding, or less and in another order.
 
 Numbers may differ by the last digits that were printed, or by about as much as the compiled
-original differs from the eager one; everything else is compared as it is.
+original differs from the eager one. Times, speeds and made-up names do not count where they differ
+between runs of the original; everything else is compared as it is.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from compilescope.fixes.patch import Allowance
+from compilescope.repair.trials.varying_text import without_varying
 
 _NUMBER = re.compile(
     r"(?<![\w.])[-+]?(?:\d+\.\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|nan|inf)"
@@ -43,11 +45,31 @@ def compare_output(
     others: Sequence[bytes] = (),
 ) -> PrintedOutput:
     """`others` are further outputs of the original: where those differ in a number, it is free to
-    differ by as much."""
+    differ by as much; where in a time or a name, it does not count."""
     if before == after:
         return PrintedOutput("pass", "the same")
-    old, new = _lines(before), _lines(after)
-    spreads = _spreads(old, [_lines(other) for other in others])
+    told = _compare(_lines(before), _lines(after), allows)
+    if told.verdict == "pass" or not others:
+        return told
+    old, *known, new = without_varying(
+        [_lines(before), *map(_lines, others)], others=[_lines(after)]
+    )
+    return _compare(old, new, allows, known)
+
+
+def compare_steadiness(first: bytes, again: bytes) -> PrintedOutput:
+    """Do two runs of one version print the same, but for times and the like?"""
+    old, new = without_varying([_lines(first), _lines(again)])
+    return _compare(old, new)
+
+
+def _compare(
+    old: list[str],
+    new: list[str],
+    allows: frozenset[Allowance] = frozenset(),
+    others: Sequence[list[str]] = (),
+) -> PrintedOutput:
+    spreads = _spreads(old, others)
     if len(old) == len(new) and all(
         _alike(a, b, spread) for a, b, spread in zip(old, new, spreads, strict=True)
     ):
@@ -86,7 +108,7 @@ def _is_part(some: Sequence[str], whole: Sequence[str]) -> bool:
     return all(any(_alike(have, want, ()) for have in left) for want in some)
 
 
-def _spreads(lines: list[str], others: list[list[str]]) -> list[tuple[float, ...]]:
+def _spreads(lines: list[str], others: Sequence[list[str]]) -> list[tuple[float, ...]]:
     """By line: how far each of its numbers moves from run to run."""
     found: list[tuple[float, ...]] = []
     for number, line in enumerate(lines):
