@@ -7,11 +7,12 @@ until a round wins nothing. What is handed out was proven as a whole against the
 from __future__ import annotations
 
 import os
+from collections import deque
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import msgspec
 
@@ -21,14 +22,14 @@ from compilescope.fixes.subject import Program, Subject, subjects_of
 from compilescope.model.fix_search import FixAttempt, Times
 from compilescope.processes.deadline import Deadline, OutOfTime
 from compilescope.recorder.target import Target
-from compilescope.repair.search.at_once import Grouping, together_words
+from compilescope.repair.search.at_once import Grouping, together_words, version_with
 from compilescope.repair.search.attempts import (
     SearchStep,
     Tried,
     TryLog,
+    asked_of,
     best_first,
     ending_of,
-    environment_of,
     error_words,
     first_proposal,
     gains,
@@ -39,6 +40,7 @@ from compilescope.repair.search.attempts import (
     step_of,
     still_lost,
     try_subject,
+    verify_all,
 )
 from compilescope.repair.search.budget import SPENT, Budget
 from compilescope.repair.search.options import SearchOptions, main_file
@@ -107,14 +109,15 @@ class _Search:
             times = self._times(steps) if original.calls_again else Times(reason=NEVER_WARM)
         return self._outcome(first, steps, proof, times, notes)
 
-    def _rounds(self, base: TrialBaseline, steps: list[SearchStep]) -> None:
+    def _rounds(self, original: TrialBaseline, steps: list[SearchStep]) -> None:
+        base = original
         for number in range(1, self.options.most_rounds + 1):
             self.log.round = number
             step = self._round(base, steps[-1].captured)
             if step is None:
                 break
             steps.append(step)
-            base = TrialBaseline(self.bench, step.version, step.captured)
+            base = TrialBaseline(self.bench, step.version, step.captured, _values(original, steps))
 
     # Before anything is tried
 
@@ -190,12 +193,16 @@ class _Search:
             with suppress(OutOfTime):
                 program = replace(program, facts=self.bench.survey(base.version, places))
         subjects = [replace(each, program=program) for each in subjects]
-        step = self._at_once(base, program, subjects)
-        if step is not None:
-            return step
-        won, followed = self._each_alone(base, subjects)
+        waiting = deque(subjects)
+        won, followed = self._each_alone(base, waiting, until_won=True)
+        if won and waiting:
+            step = self._at_once(base, program, won[0], waiting)
+            if step is not None:
+                return step
+            more, behind = self._each_alone(base, waiting, won)
+            won, followed = [*won, *more], [*followed, *behind]
         if not won and not followed:
-            won, followed = self._each_alone(base, subjects, keeping=True)
+            won, followed = self._each_alone(base, deque(subjects), keeping=True)
         try:
             with self.budget.joining():
                 step = self._together(base, program, won) if won else None
@@ -205,43 +212,52 @@ class _Search:
                 self.log.drop(tried, "the time budget ran out before it was tried with the others")
             return self._together(base, program, won[:1]) if won else None  # Runs nothing.
 
-    def _at_once(
-        self, base: TrialBaseline, program: Program, subjects: list[Subject]
-    ) -> SearchStep | None:
-        """All first proposals in one version. What it leaves is for the next round, so there has to
-        be one."""
-        if self.options.most_rounds == 1 or self.budget.is_spent:
-            return None
-        found = [first_proposal(each, self.options, self.log) for each in subjects]
-        proposals = [each for each in found if each is not None]
-        held = None
-        with suppress(OutOfTime):
-            held = self.grouping.try_all(base, program, proposals)
-        if held is None:
-            return None
-        self.budget.found = True
-        note = together_words(len(held.proposals) - 1)
-        proof = msgspec.structs.replace(held.verification, notes=(note, *held.verification.notes))
-        kept = [log_member(each, proof, self.options, self.log) for each in held.proposals]
-        for tried in kept:
-            self.log.keep(tried)
-        return step_of(held.version, kept, held.verification)
-
     def _each_alone(
-        self, base: TrialBaseline, subjects: list[Subject], *, keeping: bool = False
+        self,
+        base: TrialBaseline,
+        waiting: deque[Subject],
+        known: Sequence[Tried] = (),
+        *,
+        until_won: bool = False,
+        keeping: bool = False,
     ) -> tuple[list[Tried], list[Tried]]:
-        """What is proven, and what would be if another cause did not take its place."""
+        """What is proven, and what would be if another cause did not take its place. What waits
+        may be gone with what is `known`."""
         won: list[Tried] = []
         followed: list[Tried] = []
-        for number, subject in enumerate(subjects):
+        total = len(waiting)
+        while waiting and not (until_won and won):
+            subject = waiting.popleft()
             what = f"{os.path.basename(subject.file)}:{subject.line} {subject.finding.title}"
-            self.options.progress(what, number, len(subjects))
-            if any(has_vanished(subject, each.verification) for each in won):
+            self.options.progress(what, total - len(waiting) - 1, total)
+            if any(has_vanished(subject, each.verification) for each in (*known, *won)):
                 continue
             tried = try_subject(subject, base, self.options, self.log, self.budget, keeping=keeping)
             if tried is not None:
                 (won if tried.alone else followed).append(tried)
         return won, followed
+
+    def _at_once(
+        self, base: TrialBaseline, program: Program, first: Tried, waiting: Iterable[Subject]
+    ) -> SearchStep | None:
+        """All first proposals in one version with what was proven. What it leaves is for the next
+        round, so there has to be one."""
+        if self.options.most_rounds == 1 or self.budget.is_spent:
+            return None
+        left = [each for each in waiting if not has_vanished(each, first.verification)]
+        found = [first_proposal(each, self.options, self.log) for each in left]
+        proposals = [each for each in found if each is not None]
+        held = None
+        with suppress(OutOfTime):
+            held = self.grouping.try_all(base, program, first, proposals)
+        if held is None:
+            return None
+        note = together_words(len(held.proposals))
+        proof = msgspec.structs.replace(held.verification, notes=(note, *held.verification.notes))
+        others = [log_member(each, proof, self.options, self.log) for each in held.proposals]
+        for tried in (first, *others):
+            self.log.keep(tried)
+        return step_of(held.version, [first, *others], held.verification)
 
     def _together(
         self, base: TrialBaseline, program: Program, won: list[Tried]
@@ -277,23 +293,11 @@ class _Search:
     def _joined(
         self, base: TrialBaseline, program: Program, won: list[Tried]
     ) -> tuple[list[Tried], SearchStep | None]:
-        files, numbers = merged(program, won)
-        kept = [won[number] for number in numbers]
-        version = Version(
-            {**base.version.files, **files},
-            {**base.version.environment, **environment_of(kept)},
-        )
+        kept = [won[number] for number in merged(program, won)[1]]
+        version = version_with(base, program, kept)
         if len(kept) == 1:
             return kept, step_of(version, kept, kept[0].verification)
-        verification = verify(
-            self.bench,
-            base,
-            version,
-            gone={tried.subject.finding.fingerprint for tried in kept},
-            patch_allows=frozenset().union(*(tried.patch.allows for tried in kept)),
-            states=" ".join(tried.patch.states for tried in kept if tried.patch.states),
-        )
-        return kept, step_of(version, kept, verification)
+        return kept, step_of(version, kept, verify_all(base, version, kept))
 
     def _one_by_one(
         self, base: TrialBaseline, program: Program, won: list[Tried]
@@ -336,11 +340,7 @@ class _Search:
     def _proof(self, original: TrialBaseline, steps: list[SearchStep]) -> Verification | None:
         """None where there is no time for it."""
         kept = [tried for step in steps for tried in step.kept]
-        asked: dict[str, Any] = {
-            "gone": {tried.subject.finding.fingerprint for tried in steps[1].kept},
-            "patch_allows": frozenset().union(*(tried.patch.allows for tried in kept)),
-            "states": " ".join(tried.patch.states for tried in kept if tried.patch.states),
-        }
+        asked = asked_of(kept, steps[1].kept)
         version = steps[-1].version
         self.options.progress("verifying all fixes together", 0, 0)
         # The first step was held against the original itself.
@@ -434,3 +434,11 @@ class _Search:
         )
         run = keep_run(first.folder, home, outcome) if home is not None else None
         return replace(outcome, run=run.name) if run is not None else outcome
+
+
+def _values(original: TrialBaseline, steps: Sequence[SearchStep]) -> TrialBaseline | None:
+    """Whose values the next version has to have: the original's, so that nothing is left to replay
+    when all is held against it in the end. Not where they may differ: what one fix states is not
+    to excuse another."""
+    stated = any(tried.patch.allows for step in steps for tried in step.kept)
+    return None if stated else original

@@ -22,12 +22,18 @@ class TrialBaseline:
     """The original of a round. Whatever is not asked for is not run."""
 
     def __init__(
-        self, bench: Workbench, version: Version | None = None, captured: CapturedRun | None = None
+        self,
+        bench: Workbench,
+        version: Version | None = None,
+        captured: CapturedRun | None = None,
+        values: TrialBaseline | None = None,
     ) -> None:
-        """`captured`: a run of this version that was seen before."""
+        """`captured`: a run of this version that was seen before. `values`: one that does the same,
+        whose replays serve for this one's too."""
         self.bench = bench
         self.version = version or Version()
         self._captured = captured
+        self.values = values or self
 
     @functools.cached_property
     def captured(self) -> CapturedRun:

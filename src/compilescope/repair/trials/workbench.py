@@ -37,6 +37,7 @@ from compilescope.recorder.target import Target
 from compilescope.repair.trials.child.fatal_inputs import read_fatal
 from compilescope.repair.trials.losses import count_operators
 from compilescope.repair.trials.recorded_runs import CapturedRun, ReplayedRun, read_record
+from compilescope.repair.trials.run_look import RunLook
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.warm.parent import WarmParent
 from compilescope.settings import Settings, trial_environment
@@ -129,18 +130,26 @@ class Workbench:
         environment: dict[str, str] | None = None,
         fresh: bool = False,
         again: bool = False,
+        enough: Callable[[CapturedRun], object] | None = None,
     ) -> CapturedRun:
-        """Run a version under capture: once, unless `again` is asked for, or times are."""
+        """Run a version under capture: once, unless `again` is asked for, or times are. Where
+        `enough` says so of what is seen so far, a forked process is ended."""
         key = (version.key, fresh or bool(self.cold))
         if not (timed or again or environment) and key in self._captured:
             return self._captured[key]
-        seen = self._watch(version, timed, environment, fresh=fresh)
-        if not (timed or again or environment):
+        seen = self._watch(version, timed, environment, fresh=fresh, enough=enough)
+        if not (timed or again or environment or seen.is_part):
             self._captured[key] = seen
         return seen
 
     def _watch(
-        self, version: Version, timed: bool, environment: dict[str, str] | None, *, fresh: bool
+        self,
+        version: Version,
+        timed: bool,
+        environment: dict[str, str] | None,
+        *,
+        fresh: bool,
+        enough: Callable[[CapturedRun], object] | None,
     ) -> CapturedRun:
         self._tick("running the program")
         place = self._place()
@@ -155,6 +164,7 @@ class Workbench:
             launcher_pid=os.getpid(),
         )
         folder = create_run(place / "runs", header)
+        look = RunLook(folder, enough) if enough is not None else None
         settings = self._settings._replace(run_dir=folder, time=timed)
         started = msgspec.structs.replace
         ended = self._run(
@@ -165,7 +175,10 @@ class Workbench:
             environment=environment,
             started=lambda pid: write_header(folder, started(header, main_pid=pid)),
             fresh=fresh,
+            enough=look,
         )
+        if look is not None and look.found is not None:
+            return look.found
         header = msgspec.structs.replace(
             header,
             ended_ns=time.time_ns(),
@@ -280,6 +293,7 @@ class Workbench:
         environment: dict[str, str] | None = None,
         started: Callable[[int], None] | None = None,
         fresh: bool = False,
+        enough: Callable[[], bool] | None = None,
     ) -> ProcessEnd:
         command, child = self._command(version, place, settings, asked, environment)
         if not (fresh or self.cold):
@@ -288,7 +302,7 @@ class Workbench:
         ended = None
         with without_strays():
             if not (fresh or self.cold):
-                ended = self._run_warm(version, command, child, place, limit_s, started)
+                ended = self._run_warm(version, command, child, place, limit_s, started, enough)
             if ended is None:
                 ended = run_process(
                     command, child, place, stdin=self._stdin, limit_s=limit_s, started=started
@@ -362,10 +376,17 @@ class Workbench:
         place: Path,
         limit_s: float,
         started: Callable[[int], None] | None,
+        enough: Callable[[], bool] | None,
     ) -> ProcessEnd | None:
         """None where it takes a fresh process."""
         found = self._warm.run(
-            command, environment, place, stdin=self._stdin, limit_s=limit_s, started=started
+            command,
+            environment,
+            place,
+            stdin=self._stdin,
+            limit_s=limit_s,
+            started=started,
+            enough=enough,
         )
         if isinstance(found, ProcessEnd):
             return found
