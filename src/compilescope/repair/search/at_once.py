@@ -136,7 +136,11 @@ class Grouping:
             others = [other for other in needed if other is not each]
             self.progress("is each of them needed", 0, 0)
             without = version_with(base, program, [held.first, *others])
-            seen = base.bench.watch(without, enough=lambda part: shows(part, each.subject))  # noqa: B023
+            seen = base.bench.watch(
+                without,
+                light=base.light,
+                enough=lambda part: shows(part, each.subject),  # noqa: B023
+            )
             if not shows(seen, each.subject) and not seen.exit_status:
                 needed = others
         if len(needed) == len(held.proposals):

@@ -45,7 +45,7 @@ from compilescope.repair.search.attempts import (
 from compilescope.repair.search.budget import SPENT, Budget
 from compilescope.repair.search.options import SearchOptions, main_file
 from compilescope.repair.search.outcome import SearchResult, keep_run
-from compilescope.repair.trials.baseline import TrialBaseline
+from compilescope.repair.trials.baseline import TrialBaseline, without_inductor
 from compilescope.repair.trials.losses import losses_of, same_losses
 from compilescope.repair.trials.recorded_runs import CapturedRun, Verification
 from compilescope.repair.trials.verifier import NEVER_WARM, confirm, measure, verify
@@ -96,14 +96,16 @@ class _Search:
         notes = self._look_over(first)
         original = TrialBaseline(self.bench, Version(), first)
         steps = [SearchStep(Version(), first)]
+        light = original
         # Nothing can be proven on a program that does not come to its end by itself.
         if not original.unusable:
             try:
                 with self.budget.searching():
-                    self._rounds(original, steps)
+                    light = without_inductor(original)
+                    self._rounds(light, steps)
             except OutOfTime:
                 self.cut.append("the search")
-        steps, proof = self._prove(original, steps)
+        steps, proof = self._prove(original, light, steps)
         times = None
         if options.timed and len(steps) > 1:
             times = self._times(steps) if original.calls_again else Times(reason=NEVER_WARM)
@@ -117,7 +119,10 @@ class _Search:
             if step is None:
                 break
             steps.append(step)
-            base = TrialBaseline(self.bench, step.version, step.captured, _values(original, steps))
+            values = _values(original, steps)
+            base = TrialBaseline(
+                self.bench, step.version, step.captured, values, light=original.light
+            )
 
     # Before anything is tried
 
@@ -315,11 +320,11 @@ class _Search:
     # All of it
 
     def _prove(
-        self, original: TrialBaseline, steps: list[SearchStep]
+        self, original: TrialBaseline, light: TrialBaseline, steps: list[SearchStep]
     ) -> tuple[list[SearchStep], Verification | None]:
         """The longest chain of rounds that holds as a whole against the original."""
         while len(steps) > 1:
-            proof = self._proof(original, steps)
+            proof = self._proof(original, light, steps)
             if proof is not None and proof.verdict == "verified":
                 if not self.cut or "fresh" not in self.cut[-1]:
                     self.options.tell("verified in a fresh process")
@@ -337,7 +342,9 @@ class _Search:
             steps = steps[:-1]
         return steps, None
 
-    def _proof(self, original: TrialBaseline, steps: list[SearchStep]) -> Verification | None:
+    def _proof(
+        self, original: TrialBaseline, light: TrialBaseline, steps: list[SearchStep]
+    ) -> Verification | None:
         """None where there is no time for it."""
         kept = [tried for step in steps for tried in step.kept]
         asked = asked_of(kept, steps[1].kept)
@@ -348,10 +355,10 @@ class _Search:
         if proof is None:
             try:
                 with self.budget.joining():
-                    proof = verify(self.bench, original, version, **asked)
+                    proof = verify(self.bench, light, version, **asked)
             except OutOfTime:
                 return None
-        if proof.verdict == "verified" and not self.bench.cold:
+        if proof.verdict == "verified" and (light.light or not self.bench.cold):
             self.options.progress("verifying in a fresh process", 0, 0)
             try:
                 fresh = confirm(self.bench, original, version, **asked)
@@ -441,4 +448,4 @@ def _values(original: TrialBaseline, steps: Sequence[SearchStep]) -> TrialBaseli
     when all is held against it in the end. Not where they may differ: what one fix states is not
     to excuse another."""
     stated = any(tried.patch.allows for step in steps for tried in step.kept)
-    return None if stated else original
+    return None if stated else original.values

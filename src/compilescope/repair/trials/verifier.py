@@ -138,7 +138,11 @@ class _Trial:
     def judge(self, gone: Collection[str]) -> tuple[FixVerdict, str]:
         if self._before.unusable:
             return "unverified", self._before.unusable
-        seen = self._bench.watch(self._version, enough=lambda part: self._failure(gone, part))
+        seen = self._bench.watch(
+            self._version,
+            light=self._before.light,
+            enough=lambda part: self._failure(gone, part),
+        )
         found = self._glance(gone, seen) if seen.is_part else self.look(gone, seen)
         if found is not None:
             return found

@@ -130,14 +130,15 @@ class Workbench:
         environment: dict[str, str] | None = None,
         fresh: bool = False,
         again: bool = False,
+        light: bool = False,
         enough: Callable[[CapturedRun], object] | None = None,
     ) -> CapturedRun:
-        """Run a version under capture: once, unless `again` is asked for, or times are. Where
-        `enough` says so of what is seen so far, a forked process is ended."""
-        key = (version.key, fresh or bool(self.cold))
+        """Run a version under capture: once, unless `again` is asked for, or times are. `light`:
+        without Inductor. Where `enough` says so of what is seen so far, a forked process ends."""
+        key = (version.key, fresh or bool(self.cold), light)
         if not (timed or again or environment) and key in self._captured:
             return self._captured[key]
-        seen = self._watch(version, timed, environment, fresh=fresh, enough=enough)
+        seen = self._watch(version, timed, environment, fresh=fresh, light=light, enough=enough)
         if not (timed or again or environment or seen.is_part):
             self._captured[key] = seen
         return seen
@@ -149,6 +150,7 @@ class Workbench:
         environment: dict[str, str] | None,
         *,
         fresh: bool,
+        light: bool,
         enough: Callable[[CapturedRun], object] | None,
     ) -> CapturedRun:
         self._tick("running the program")
@@ -171,7 +173,7 @@ class Workbench:
             version,
             place,
             settings,
-            {},
+            {"light": light},
             environment=environment,
             started=lambda pid: write_header(folder, started(header, main_pid=pid)),
             fresh=fresh,
