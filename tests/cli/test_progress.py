@@ -96,6 +96,18 @@ def test_a_bar_comes_and_goes_at_a_terminal() -> None:
     assert shown.text.count("\n") == 1, "one line, drawn over and over"
 
 
+def test_what_is_said_stays_above_the_bar() -> None:
+    with terminal("-c", textwrap.dedent(WORK)) as shown:
+        shown.read_until("running")
+        assert shown.process.stdin is not None
+        shown.process.stdin.write('work.say("a.py:3: [red] verified\\x1b")\n')
+        shown.process.stdin.flush()
+        shown.read_until("compilescope: fix: a.py:3: [red] verified\\x1b, ")
+        shown.end()
+    assert is_whole(shown.text)
+    assert shown.text.count("\n") == 2
+
+
 def test_ctrl_c_leaves_the_terminal_whole() -> None:
     with terminal("-c", textwrap.dedent(WORK)) as shown:
         shown.read_until("running")
@@ -143,6 +155,16 @@ def test_lines_elsewhere_now_and_then() -> None:
         assert now.startswith("compilescope: fix: 1 of 4: a.py:3 print\\x1b[31m, ")
         stdout, _ = process.communicate()
     assert stdout == "the answer\n"
+
+
+@pytest.mark.parametrize("patience_s", [0, 600])
+def test_what_is_said_comes_at_once(patience_s: float, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where the work was too short for any other line."""
+    with working("fix", "running", patience_s=patience_s, every_s=600) as work:
+        work.say("a.py:3: verified")
+        work.say("b.py:4: verified")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [f"compilescope: fix: {name}: verified, 0 s" for name in ("a.py:3", "b.py:4")]
 
 
 @pytest.mark.parametrize("stream", [io.StringIO(), None])

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING, Any
 
 from compilescope.cli.options import has_colour
@@ -47,6 +48,10 @@ class CurrentWork:
         self.share: float | None = None
         """How much of it is done, from 0 to 1; None where that is unknown."""
         self.begun = time.monotonic()
+        self.said: SimpleQueue[str] = SimpleQueue()
+        """Lines that are to stay, for who shows this."""
+        self.woken = threading.Event()
+        """There is something to show before its time."""
 
     def show(self, doing: str, done: int = 0, total: int = 0) -> None:
         """`total` is 0 where it is unknown."""
@@ -70,11 +75,19 @@ class CurrentWork:
         """What came of a step: the next line says it, where lines are written."""
         self._news = news
 
+    def say(self, news: str) -> None:
+        """A line of its own, at once, which stays."""
+        self.said.put(self._line(one_line(news)))
+        self.woken.set()
+
     def words(self) -> str:
         return one_line(": ".join(filter(None, (self._count, self._doing))))
 
     def line(self) -> str:
         words, self._news = one_line(self._news) or self.words(), ""
+        return self._line(words)
+
+    def _line(self, words: str) -> str:
         return f"compilescope: {self._command}: {words}, {duration(time.monotonic() - self.begun)}"
 
 
@@ -101,6 +114,7 @@ def working(
         yield work
     finally:
         ended.set()
+        work.woken.set()
         watcher.join()
 
 
@@ -114,15 +128,21 @@ def _watch(
     if stream is None:
         return
     with suppress(OSError, ValueError):  # Nobody reads stderr any more.
-        if stream.isatty():
-            if ended.wait(patience_s):
-                return
+        if stream.isatty() and not ended.wait(patience_s):
             console = _console(stream)
             if not console.is_dumb_terminal:
                 _draw(work, console, ended)
-                return
-        while not ended.wait(every_s):
-            print(work.line(), file=stream, flush=True)
+        while not ended.is_set():
+            if not work.woken.wait(every_s):
+                print(work.line(), file=stream, flush=True)
+            work.woken.clear()
+            _print_said(work, stream)
+        _print_said(work, stream)
+
+
+def _print_said(work: CurrentWork, stream: IO[str]) -> None:
+    while not work.said.empty():
+        print(work.said.get(), file=stream, flush=True)
 
 
 def _console(stream: IO[str]) -> Console:
@@ -132,6 +152,8 @@ def _console(stream: IO[str]) -> Console:
 
 
 def _draw(work: CurrentWork, console: Console, ended: threading.Event) -> None:
+    from rich.text import Text
+
     bar = _bar(console)
     bar.add_task(work.words(), total=None)
     task = bar.tasks[0]
@@ -141,6 +163,8 @@ def _draw(work: CurrentWork, console: Console, ended: threading.Event) -> None:
             # Not by update(), which cannot make a known total unknown again.
             task.total = None if work.share is None else 1.0
             task.description, task.completed = work.words(), work.share or 0.0
+            while not work.said.empty():
+                console.print(Text(work.said.get()), soft_wrap=True)  # Above the bar.
             bar.refresh()
             if ended.wait(_REFRESH_S):
                 return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections import Counter
 from collections.abc import Iterable
 
@@ -479,6 +480,12 @@ def _judged(cause: RecompileFinding, total: int) -> RecompileFinding:
     is_wanted = sized or is_dtype or mode
     needed = 0 < cause.count <= most and (is_wanted or not cause.replaced)
     return msgspec.structs.replace(cause, needed=needed)
+
+
+def stays_lost(cause: RecompileFinding) -> bool:
+    """Of a run that goes on: is it a loss, however often what was compiled is called from here?"""
+    reused = msgspec.structs.replace(cause, calls_after=sys.maxsize, replaced=False)
+    return not (cause.needed or _judged(reused, 0).needed)
 
 
 def is_of_size(cause: RecompileFinding) -> bool:

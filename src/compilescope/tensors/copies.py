@@ -250,15 +250,19 @@ def _like(made: torch.Tensor, original: torch.Tensor, gradients: bool) -> torch.
     return made.requires_grad_(wanted) if wanted else made
 
 
+_STATEFUL = (torch.nn.Module, torch.optim.Optimizer, torch.Generator, types.FunctionType)
+
+
 def not_copied(value: Any) -> Iterator[Any]:
-    """Modules, generators of random numbers and functions among the arguments: they are state."""
+    """Modules, optimizers, generators of random numbers and functions among the arguments: they
+    are state. What is compiled for one optimizer serves no copy of it (2.13)."""
     waiting, seen = [value], set()
     while waiting:
         item = waiting.pop()
         if id(item) in seen or isinstance(item, torch.Tensor):
             continue
         seen.add(id(item))
-        if isinstance(item, (torch.nn.Module, torch.Generator, types.FunctionType)):
+        if isinstance(item, _STATEFUL):
             yield item
         elif isinstance(item, dict):
             waiting += item.values()

@@ -1,4 +1,4 @@
-"""Breaks are tried in one version first; what it shows to be at fault is left out."""
+"""Once a fix holds alone, those of the other breaks join it; what is at fault is left out."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Program, subjects_of
 from compilescope.recorder.target import Target
 from compilescope.repair.search.at_once import Grouping
-from compilescope.repair.search.attempts import ProposedFix
+from compilescope.repair.search.attempts import ProposedFix, Tried
 from compilescope.repair.search.options import SearchOptions
 from compilescope.repair.search.rounds import search
 from compilescope.repair.trials.baseline import TrialBaseline
+from compilescope.repair.trials.recorded_runs import Verification
 from compilescope.repair.trials.warm.parent import WarmParent
 from compilescope.repair.trials.workbench import Workbench
 
@@ -50,7 +51,8 @@ def test_what_is_not_proven_does_not_keep_the_others_back(tmp_path: Path, warm: 
     kept = [each for each in outcome.attempts if each.kept]
     wanted = {"if x.sum() > 3:", "x = x / float(x.abs().max())"}
     assert {each.source for each in kept} == wanted, outcome.attempts
-    assert all("verified together with 1 other fix" in each.notes for each in kept)
+    joined = [each for each in kept if "verified together with 1 other fix" in each.notes]
+    assert len(joined) == 1, "the other one was verified before"
     assert "3 fixes at once" in doing and "2 fixes at once" in doing
     left = [each for each in outcome.attempts if "isnan" in each.source]
     assert left and not any(each.verdict == "verified" for each in left)
@@ -97,9 +99,12 @@ for size in (0.25, 0.5):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("factor", "held"), [(2, True), (3, False)])
+@pytest.mark.parametrize(
+    ("first", "factor", "held"),
+    [("torch-random", 2, True), ("torch-random", 3, False), ("where-for-if", 2, True)],
+)
 def test_what_one_fix_states_does_not_excuse_another(
-    tmp_path: Path, warm: WarmParent, factor: int, held: bool
+    tmp_path: Path, warm: WarmParent, first: str, factor: int, held: bool
 ) -> None:
     """Where random numbers may differ, values are not compared."""
     path = tmp_path / "program.py"
@@ -115,9 +120,12 @@ def test_what_one_fix_states_does_not_excuse_another(
         random_fix = next(each for each in all_fixes() if each.id == "torch-random")
         where_fix = next(each for each in all_fixes() if each.id == "where-for-if")
         stated = Patch({str(path): drawn}, allows=frozenset({"other-random-numbers"}))
-        proposals = [
-            ProposedFix(draws, random_fix, stated, (), ()),
-            ProposedFix(asks, where_fix, Patch({str(path): where}), (), ()),
-        ]
-        found = Grouping(lambda *_: None).try_all(base, program, proposals)
+        proven = Verification(verdict="verified")
+        if first == "torch-random":
+            tried = Tried(draws, stated, proven, 0)
+            proposal = ProposedFix(asks, where_fix, Patch({str(path): where}))
+        else:
+            tried = Tried(asks, Patch({str(path): where}), proven, 0)
+            proposal = ProposedFix(draws, random_fix, stated)
+        found = Grouping(lambda *_: None).try_all(base, program, tried, [proposal])
     assert (found is not None) == held

@@ -396,14 +396,19 @@ def refill(held: Any, content: Any) -> None:
 
 
 def _changed_items(name: str, held: Any, before: Any) -> dict[str, Any]:
-    """Plain values and tensors that were put where others were."""
+    """Plain values and tensors that were put where others were; also in a dict that is new, as what
+    an optimizer keeps for a weight after the first step."""
     if isinstance(held, (set, deque)) or isinstance(held, list) != isinstance(before, list):
         return {}
     now = held if isinstance(held, dict) else dict(enumerate(held))
     then = before if isinstance(before, dict) else dict(enumerate(before))
     found = {}
-    for key in [*now, *(key for key in then if key not in now)]:
+    for number, key in enumerate([*now, *(key for key in then if key not in now)]):
         value, old = now.get(key), then.get(key)
+        if type(value) is dict and key not in then:
+            inner = {k: v for k, v in value.items() if isinstance(v, (*_PLAIN, torch.Tensor))}
+            shown = key if isinstance(key, (str, int)) else number
+            found.update(_changed_items(_item_path(name, shown), inner, {}))
         if value is old or not isinstance(value, (*_PLAIN, torch.Tensor)):
             continue
         if isinstance(value, _PLAIN) and type(value) is type(old) and value == old:

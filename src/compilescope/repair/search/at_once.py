@@ -1,9 +1,9 @@
-"""What is first proposed for each graph break, all in one version.
+"""What is first proposed for each graph break, all in one version, once a fix was proven alone.
 
 A large program takes minutes for each trial, so its breaks are not tried one by one where they need
-not be: one version with all first proposals, held against the original by the same checks, proves
-them all. Where it does not hold, those that it shows to be at fault are left out and tried alone in
-the next round, or half of them are tried; what is left is the search one by one.
+not be: one version with the proven fix and all first proposals, held against the original by the
+same checks, proves them all. Where it does not hold, those that it shows to be at fault are left
+out, or half of them; what is left is the search one by one.
 """
 
 from __future__ import annotations
@@ -13,17 +13,24 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from compilescope.analysis.findings import findings
-from compilescope.fixes.patch import Allowance, Patch, hunks
+from compilescope.fixes.patch import Patch, hunks
 from compilescope.fixes.subject import Program
-from compilescope.repair.search.attempts import ProposedFix, environment_of, merged
+from compilescope.repair.search.attempts import (
+    ProposedFix,
+    Tried,
+    environment_of,
+    merged,
+    shows,
+    verify_all,
+)
 from compilescope.repair.trials.baseline import TrialBaseline
 from compilescope.repair.trials.recorded_runs import Verification
 from compilescope.repair.trials.value_checks import check_branches
-from compilescope.repair.trials.verifier import verify
 from compilescope.repair.trials.version import Version, changes_between
 
-_MOST_TRIES = 4
-"""Of groups in a round. Chosen: after that many, one by one is as cheap."""
+_MOST_TRIES = 2
+"""Of groups in a round: all, and those that were not at fault. Chosen: a group that does not hold
+then costs as much as it could spare."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +38,19 @@ class TriedGroup:
     """Proposals that were tried together, and what came of it."""
 
     version: Version
+    first: Tried
+    """What was proven before."""
     proposals: tuple[ProposedFix, ...]
+    """The others."""
     verification: Verification
 
     @property
     def is_proven(self) -> bool:
         return self.verification.verdict == "verified"
+
+    @property
+    def all(self) -> list[Tried | ProposedFix]:
+        return [self.first, *self.proposals]
 
 
 @dataclass
@@ -47,15 +61,15 @@ class Grouping:
     _at_fault: set[tuple[str, str]] = field(default_factory=set)
 
     def try_all(
-        self, base: TrialBaseline, program: Program, proposals: Sequence[ProposedFix]
+        self, base: TrialBaseline, program: Program, first: Tried, proposals: Sequence[ProposedFix]
     ) -> TriedGroup | None:
-        """As many of the proposals as hold together; None where no two do."""
-        group = self._eligible(program, proposals)
+        """As many of the proposals as hold together with `first`; None where none does."""
+        group = self._eligible(program, first, proposals)
         for number in count(1):
-            if len(group) < 2 or number > _MOST_TRIES:
+            if not group or number > _MOST_TRIES:
                 return None
-            self.progress(f"{len(group)} fixes at once", 0, 0)
-            held = self._tried(base, program, group)
+            self.progress(f"{len(group) + 1} fixes at once", 0, 0)
+            held = self._tried(base, program, first, group)
             failed = held if not held.is_proven else self._failing_strictly(base, program, held)
             if failed is None:
                 return self._without_idle(base, program, held)
@@ -71,44 +85,45 @@ class Grouping:
         """What one patch states, such as another exception, was not held against any of them: those
         that state nothing have to hold by themselves. None where they do."""
         strict = [each for each in held.proposals if not each.patch.allows]
-        if not strict or len(strict) == len(held.proposals):
+        if not strict or not any(each.patch.allows for each in held.all):
             return None
         self.progress(f"{len(strict)} of them by themselves", 0, 0)
-        found = self._tried(base, program, strict)
+        if not held.first.patch.allows:
+            found = self._tried(base, program, held.first, strict)
+        else:
+            version = version_with(base, program, strict)
+            verification = verify_all(base, version, strict)
+            found = TriedGroup(version, held.first, tuple(strict), verification)
         return found if not found.is_proven else None
 
-    def _eligible(self, program: Program, proposals: Sequence[ProposedFix]) -> list[ProposedFix]:
+    def _eligible(
+        self, program: Program, first: Tried, proposals: Sequence[ProposedFix]
+    ) -> list[ProposedFix]:
         """For graph breaks alone: what makes a function recompile is often gone with them. Of two
         breaks of one line the second may be caused by the first."""
-        lines: set[tuple[str, int]] = set()
+        lines = {(first.subject.file, first.subject.line)}
         found: list[ProposedFix] = []
-        stated: frozenset[Allowance] = frozenset()
+        stated = first.patch.allows
         for each in proposals:
             place = (each.subject.file, each.subject.line)
-            same = any(each.patch.files == other.patch.files for other in found)
+            texts = [first.patch.files, *(other.patch.files for other in found)]
             fits = each.subject.finding.kind == "break" and not each.patch.needs_human
             # What one states would not be held against the other.
             alike = not each.patch.allows or not stated or each.patch.allows == stated
             known = place in lines or each.key in self._at_fault
-            if fits and alike and not same and not known:
+            if fits and alike and each.patch.files not in texts and not known:
                 stated = stated or each.patch.allows
                 lines.add(place)
                 found.append(each)
-        return [found[number] for number in merged(program, found)[1]]
+        numbers = merged(program, [first, *found])[1]
+        return [found[number - 1] for number in numbers if number]
 
     def _tried(
-        self, base: TrialBaseline, program: Program, group: Sequence[ProposedFix]
+        self, base: TrialBaseline, program: Program, first: Tried, group: Sequence[ProposedFix]
     ) -> TriedGroup:
-        version = version_with(base, program, group)
-        verification = verify(
-            base.bench,
-            base,
-            version,
-            gone={each.subject.finding.fingerprint for each in group},
-            patch_allows=frozenset().union(*(each.patch.allows for each in group)),
-            states=" ".join(each.patch.states for each in group if each.patch.states),
-        )
-        return TriedGroup(version, tuple(group), verification)
+        version = version_with(base, program, [first, *group])
+        verification = verify_all(base, version, [first, *group])
+        return TriedGroup(version, first, tuple(group), verification)
 
     def _without_idle(
         self, base: TrialBaseline, program: Program, held: TriedGroup
@@ -116,21 +131,29 @@ class Grouping:
         """Without those whose break is gone also without them."""
         needed = list(held.proposals)
         for each in held.proposals:
-            others = [other for other in needed if other is not each]
-            if not others or changes_own_line(program, each):
+            if changes_own_line(program, each):
                 continue
+            others = [other for other in needed if other is not each]
             self.progress("is each of them needed", 0, 0)
-            seen = base.bench.watch(version_with(base, program, others))
-            known = {found.fingerprint for found in findings(seen.digest)}
-            if each.subject.finding.fingerprint not in known and not seen.exit_status:
+            without = version_with(base, program, [held.first, *others])
+            seen = base.bench.watch(
+                without,
+                light=base.light,
+                enough=lambda part: shows(part, each.subject),  # noqa: B023
+            )
+            if not shows(seen, each.subject) and not seen.exit_status:
                 needed = others
         if len(needed) == len(held.proposals):
             return held
-        again = self._tried(base, program, needed)
+        if not needed:
+            return None
+        again = self._tried(base, program, held.first, needed)
         return again if again.is_proven else held
 
 
-def version_with(base: TrialBaseline, program: Program, group: Sequence[ProposedFix]) -> Version:
+def version_with(
+    base: TrialBaseline, program: Program, group: Sequence[Tried | ProposedFix]
+) -> Version:
     files, _ = merged(program, group)
     return Version(
         {**base.version.files, **files},
@@ -173,8 +196,8 @@ def blamed(
 
 
 def _branches_taken(base: TrialBaseline, patch: Patch) -> bool:
-    changes = changes_between(base.version, base.version.with_patch(patch))
-    checks, _ = check_branches(base, changes)
+    changes = changes_between(base.values.version, base.version.with_patch(patch))
+    checks, _ = check_branches(base.values, changes)
     return all(check.verdict == "pass" for check in checks)
 
 

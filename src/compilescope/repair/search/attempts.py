@@ -8,6 +8,7 @@ import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
@@ -28,6 +29,7 @@ from compilescope.repair.trials.losses import losses_of
 from compilescope.repair.trials.recorded_runs import CapturedRun, Verification
 from compilescope.repair.trials.verifier import verify
 from compilescope.repair.trials.version import Version
+from compilescope.report.fix_search import in_counts
 from compilescope.source.refusals import NotMeant, Refused
 
 _logger = logging.getLogger(__name__)
@@ -155,7 +157,7 @@ def try_subject(
             verification = msgspec.structs.replace(verification, reason=patch.states)
         attempt = _attempt(subject, fix, patch, verification, refused, log.round)
         number = log.add(subject, attempt)
-        options.tell(_in_one_line(attempt))
+        _tell(attempt, verification, options)
         if verification.verdict == "verified":
             budget.found = True
             return Tried(subject, patch, verification, number)
@@ -189,9 +191,9 @@ class ProposedFix:
     subject: Subject
     fix: Fix
     patch: Patch
-    refused: tuple[tuple[Fix, Refused], ...]
+    refused: tuple[tuple[Fix, Refused], ...] = ()
     """Those that come before it and do not fit."""
-    later: Sequence[Fix]
+    later: Sequence[Fix] = ()
     """Those that come after it."""
 
     @property
@@ -228,7 +230,7 @@ def log_member(
     verification = msgspec.structs.replace(verification, reason=patch.states)
     attempt = _attempt(subject, fix, patch, verification, list(proposal.refused), log.round)
     number = log.add(subject, attempt)
-    options.tell(_in_one_line(attempt))
+    _tell(attempt, verification, options)
     return Tried(subject, patch, verification, number)
 
 
@@ -252,6 +254,15 @@ def _exact_beside(subject: Subject, later: Sequence[Fix], options: SearchOptions
         if patch.safe:
             return f"`--rule {fix.id}` tries one that states no change."
     return ""
+
+
+def _tell(attempt: FixAttempt, verification: Verification, options: SearchOptions) -> None:
+    """What was verified stays on the screen, with what it wins."""
+    if attempt.verdict == "verified":
+        won = in_counts(verification.before, verification.after)
+        options.say(f"{_in_one_line(attempt)} ({won})")
+    else:
+        options.tell(_in_one_line(attempt))
 
 
 def _in_one_line(attempt: FixAttempt) -> str:
@@ -289,6 +300,25 @@ def _verified(subject: Subject, patch: Patch, base: TrialBaseline) -> Verificati
     if patch.needs_human and not patch.run_answers and verification.verdict == "verified":
         return msgspec.structs.replace(verification, verdict="unverified", reason=patch.needs_human)
     return verification
+
+
+def verify_all(
+    base: TrialBaseline, version: Version, members: Sequence[Tried | ProposedFix]
+) -> Verification:
+    """A version with the patches of all of them."""
+    return verify(base.bench, base, version, **asked_of(members, members))
+
+
+def asked_of(
+    members: Sequence[Tried | ProposedFix], first: Sequence[Tried | ProposedFix]
+) -> dict[str, Any]:
+    """What a version with all their patches is asked: what must be gone, of those that come first
+    (later ones may be about what these uncovered), and what may differ."""
+    return {
+        "gone": {each.subject.finding.fingerprint for each in first},
+        "patch_allows": frozenset().union(*(each.patch.allows for each in members)),
+        "states": " ".join(each.patch.states for each in members if each.patch.states),
+    }
 
 
 def gains(subject: Subject, verification: Verification) -> bool:
@@ -407,10 +437,12 @@ def step_of(version: Version, kept: list[Tried], verification: Verification) -> 
 
 def has_vanished(subject: Subject, verification: Verification) -> bool:
     """Has another fix mended this one too?"""
-    if verification.captured is None:
-        return False
-    after = findings(verification.captured.digest)
-    return subject.finding.fingerprint not in {each.fingerprint for each in after}
+    return verification.captured is not None and not shows(verification.captured, subject)
+
+
+def shows(seen: CapturedRun, subject: Subject) -> bool:
+    """Is its cause there?"""
+    return subject.finding.fingerprint in {found.fingerprint for found in findings(seen.digest)}
 
 
 def environment_of(kept: Sequence[Tried | ProposedFix]) -> dict[str, str]:

@@ -54,6 +54,8 @@ class ProgramOptions:
     """What is done now, how much of it, of how much."""
     tell: Callable[[str], None] = _mute
     """What has come of a step, in one line."""
+    say: Callable[[str], None] = _mute
+    """Likewise, for what nobody is to miss: a fix was verified."""
 
     def workbench(
         self, target: Target, *, deadline: Deadline | None = None, warm: WarmParent | None = None

@@ -7,11 +7,12 @@ until a round wins nothing. What is handed out was proven as a whole against the
 from __future__ import annotations
 
 import os
+from collections import deque
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import msgspec
 
@@ -21,14 +22,14 @@ from compilescope.fixes.subject import Program, Subject, subjects_of
 from compilescope.model.fix_search import FixAttempt, Times
 from compilescope.processes.deadline import Deadline, OutOfTime
 from compilescope.recorder.target import Target
-from compilescope.repair.search.at_once import Grouping, together_words
+from compilescope.repair.search.at_once import Grouping, together_words, version_with
 from compilescope.repair.search.attempts import (
     SearchStep,
     Tried,
     TryLog,
+    asked_of,
     best_first,
     ending_of,
-    environment_of,
     error_words,
     first_proposal,
     gains,
@@ -39,11 +40,12 @@ from compilescope.repair.search.attempts import (
     step_of,
     still_lost,
     try_subject,
+    verify_all,
 )
 from compilescope.repair.search.budget import SPENT, Budget
 from compilescope.repair.search.options import SearchOptions, main_file
 from compilescope.repair.search.outcome import SearchResult, keep_run
-from compilescope.repair.trials.baseline import TrialBaseline
+from compilescope.repair.trials.baseline import TrialBaseline, without_inductor
 from compilescope.repair.trials.losses import losses_of, same_losses
 from compilescope.repair.trials.recorded_runs import CapturedRun, Verification
 from compilescope.repair.trials.verifier import NEVER_WARM, confirm, measure, verify
@@ -94,27 +96,33 @@ class _Search:
         notes = self._look_over(first)
         original = TrialBaseline(self.bench, Version(), first)
         steps = [SearchStep(Version(), first)]
+        light = original
         # Nothing can be proven on a program that does not come to its end by itself.
         if not original.unusable:
             try:
                 with self.budget.searching():
-                    self._rounds(original, steps)
+                    light = without_inductor(original)
+                    self._rounds(light, steps)
             except OutOfTime:
                 self.cut.append("the search")
-        steps, proof = self._prove(original, steps)
+        steps, proof = self._prove(original, light, steps)
         times = None
         if options.timed and len(steps) > 1:
             times = self._times(steps) if original.calls_again else Times(reason=NEVER_WARM)
         return self._outcome(first, steps, proof, times, notes)
 
-    def _rounds(self, base: TrialBaseline, steps: list[SearchStep]) -> None:
+    def _rounds(self, original: TrialBaseline, steps: list[SearchStep]) -> None:
+        base = original
         for number in range(1, self.options.most_rounds + 1):
             self.log.round = number
             step = self._round(base, steps[-1].captured)
             if step is None:
                 break
             steps.append(step)
-            base = TrialBaseline(self.bench, step.version, step.captured)
+            values = _values(original, steps)
+            base = TrialBaseline(
+                self.bench, step.version, step.captured, values, light=original.light
+            )
 
     # Before anything is tried
 
@@ -190,12 +198,16 @@ class _Search:
             with suppress(OutOfTime):
                 program = replace(program, facts=self.bench.survey(base.version, places))
         subjects = [replace(each, program=program) for each in subjects]
-        step = self._at_once(base, program, subjects)
-        if step is not None:
-            return step
-        won, followed = self._each_alone(base, subjects)
+        waiting = deque(subjects)
+        won, followed = self._each_alone(base, waiting, until_won=True)
+        if won and waiting:
+            step = self._at_once(base, program, won[0], waiting)
+            if step is not None:
+                return step
+            more, behind = self._each_alone(base, waiting, won)
+            won, followed = [*won, *more], [*followed, *behind]
         if not won and not followed:
-            won, followed = self._each_alone(base, subjects, keeping=True)
+            won, followed = self._each_alone(base, deque(subjects), keeping=True)
         try:
             with self.budget.joining():
                 step = self._together(base, program, won) if won else None
@@ -205,43 +217,52 @@ class _Search:
                 self.log.drop(tried, "the time budget ran out before it was tried with the others")
             return self._together(base, program, won[:1]) if won else None  # Runs nothing.
 
-    def _at_once(
-        self, base: TrialBaseline, program: Program, subjects: list[Subject]
-    ) -> SearchStep | None:
-        """All first proposals in one version. What it leaves is for the next round, so there has to
-        be one."""
-        if self.options.most_rounds == 1 or self.budget.is_spent:
-            return None
-        found = [first_proposal(each, self.options, self.log) for each in subjects]
-        proposals = [each for each in found if each is not None]
-        held = None
-        with suppress(OutOfTime):
-            held = self.grouping.try_all(base, program, proposals)
-        if held is None:
-            return None
-        self.budget.found = True
-        note = together_words(len(held.proposals) - 1)
-        proof = msgspec.structs.replace(held.verification, notes=(note, *held.verification.notes))
-        kept = [log_member(each, proof, self.options, self.log) for each in held.proposals]
-        for tried in kept:
-            self.log.keep(tried)
-        return step_of(held.version, kept, held.verification)
-
     def _each_alone(
-        self, base: TrialBaseline, subjects: list[Subject], *, keeping: bool = False
+        self,
+        base: TrialBaseline,
+        waiting: deque[Subject],
+        known: Sequence[Tried] = (),
+        *,
+        until_won: bool = False,
+        keeping: bool = False,
     ) -> tuple[list[Tried], list[Tried]]:
-        """What is proven, and what would be if another cause did not take its place."""
+        """What is proven, and what would be if another cause did not take its place. What waits
+        may be gone with what is `known`."""
         won: list[Tried] = []
         followed: list[Tried] = []
-        for number, subject in enumerate(subjects):
+        total = len(waiting)
+        while waiting and not (until_won and won):
+            subject = waiting.popleft()
             what = f"{os.path.basename(subject.file)}:{subject.line} {subject.finding.title}"
-            self.options.progress(what, number, len(subjects))
-            if any(has_vanished(subject, each.verification) for each in won):
+            self.options.progress(what, total - len(waiting) - 1, total)
+            if any(has_vanished(subject, each.verification) for each in (*known, *won)):
                 continue
             tried = try_subject(subject, base, self.options, self.log, self.budget, keeping=keeping)
             if tried is not None:
                 (won if tried.alone else followed).append(tried)
         return won, followed
+
+    def _at_once(
+        self, base: TrialBaseline, program: Program, first: Tried, waiting: Iterable[Subject]
+    ) -> SearchStep | None:
+        """All first proposals in one version with what was proven. What it leaves is for the next
+        round, so there has to be one."""
+        if self.options.most_rounds == 1 or self.budget.is_spent:
+            return None
+        left = [each for each in waiting if not has_vanished(each, first.verification)]
+        found = [first_proposal(each, self.options, self.log) for each in left]
+        proposals = [each for each in found if each is not None]
+        held = None
+        with suppress(OutOfTime):
+            held = self.grouping.try_all(base, program, first, proposals)
+        if held is None:
+            return None
+        note = together_words(len(held.proposals))
+        proof = msgspec.structs.replace(held.verification, notes=(note, *held.verification.notes))
+        others = [log_member(each, proof, self.options, self.log) for each in held.proposals]
+        for tried in (first, *others):
+            self.log.keep(tried)
+        return step_of(held.version, [first, *others], held.verification)
 
     def _together(
         self, base: TrialBaseline, program: Program, won: list[Tried]
@@ -277,23 +298,11 @@ class _Search:
     def _joined(
         self, base: TrialBaseline, program: Program, won: list[Tried]
     ) -> tuple[list[Tried], SearchStep | None]:
-        files, numbers = merged(program, won)
-        kept = [won[number] for number in numbers]
-        version = Version(
-            {**base.version.files, **files},
-            {**base.version.environment, **environment_of(kept)},
-        )
+        kept = [won[number] for number in merged(program, won)[1]]
+        version = version_with(base, program, kept)
         if len(kept) == 1:
             return kept, step_of(version, kept, kept[0].verification)
-        verification = verify(
-            self.bench,
-            base,
-            version,
-            gone={tried.subject.finding.fingerprint for tried in kept},
-            patch_allows=frozenset().union(*(tried.patch.allows for tried in kept)),
-            states=" ".join(tried.patch.states for tried in kept if tried.patch.states),
-        )
-        return kept, step_of(version, kept, verification)
+        return kept, step_of(version, kept, verify_all(base, version, kept))
 
     def _one_by_one(
         self, base: TrialBaseline, program: Program, won: list[Tried]
@@ -311,11 +320,11 @@ class _Search:
     # All of it
 
     def _prove(
-        self, original: TrialBaseline, steps: list[SearchStep]
+        self, original: TrialBaseline, light: TrialBaseline, steps: list[SearchStep]
     ) -> tuple[list[SearchStep], Verification | None]:
         """The longest chain of rounds that holds as a whole against the original."""
         while len(steps) > 1:
-            proof = self._proof(original, steps)
+            proof = self._proof(original, light, steps)
             if proof is not None and proof.verdict == "verified":
                 if not self.cut or "fresh" not in self.cut[-1]:
                     self.options.tell("verified in a fresh process")
@@ -333,14 +342,12 @@ class _Search:
             steps = steps[:-1]
         return steps, None
 
-    def _proof(self, original: TrialBaseline, steps: list[SearchStep]) -> Verification | None:
+    def _proof(
+        self, original: TrialBaseline, light: TrialBaseline, steps: list[SearchStep]
+    ) -> Verification | None:
         """None where there is no time for it."""
         kept = [tried for step in steps for tried in step.kept]
-        asked: dict[str, Any] = {
-            "gone": {tried.subject.finding.fingerprint for tried in steps[1].kept},
-            "patch_allows": frozenset().union(*(tried.patch.allows for tried in kept)),
-            "states": " ".join(tried.patch.states for tried in kept if tried.patch.states),
-        }
+        asked = asked_of(kept, steps[1].kept)
         version = steps[-1].version
         self.options.progress("verifying all fixes together", 0, 0)
         # The first step was held against the original itself.
@@ -348,10 +355,10 @@ class _Search:
         if proof is None:
             try:
                 with self.budget.joining():
-                    proof = verify(self.bench, original, version, **asked)
+                    proof = verify(self.bench, light, version, **asked)
             except OutOfTime:
                 return None
-        if proof.verdict == "verified" and not self.bench.cold:
+        if proof.verdict == "verified" and (light.light or not self.bench.cold):
             self.options.progress("verifying in a fresh process", 0, 0)
             try:
                 fresh = confirm(self.bench, original, version, **asked)
@@ -434,3 +441,11 @@ class _Search:
         )
         run = keep_run(first.folder, home, outcome) if home is not None else None
         return replace(outcome, run=run.name) if run is not None else outcome
+
+
+def _values(original: TrialBaseline, steps: Sequence[SearchStep]) -> TrialBaseline | None:
+    """Whose values the next version has to have: the original's, so that nothing is left to replay
+    when all is held against it in the end. Not where they may differ: what one fix states is not
+    to excuse another."""
+    stated = any(tried.patch.allows for step in steps for tried in step.kept)
+    return None if stated else original.values

@@ -17,21 +17,33 @@ from compilescope.repair.trials.recorded_runs import CapturedRun, ComparedValues
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.workbench import Workbench
 
+_INDUCTOR = "inductor_cumulative_compile_time_us"
+
 
 class TrialBaseline:
     """The original of a round. Whatever is not asked for is not run."""
 
     def __init__(
-        self, bench: Workbench, version: Version | None = None, captured: CapturedRun | None = None
+        self,
+        bench: Workbench,
+        version: Version | None = None,
+        captured: CapturedRun | None = None,
+        values: TrialBaseline | None = None,
+        *,
+        light: bool = False,
     ) -> None:
-        """`captured`: a run of this version that was seen before."""
+        """`captured`: a run of this version that was seen before. `values`: one that does the same,
+        whose replays serve for this one's too. `light`: runs under capture are without Inductor,
+        those of this one and of what is held against it."""
         self.bench = bench
         self.version = version or Version()
         self._captured = captured
+        self.values = values or self
+        self.light = light
 
     @functools.cached_property
     def captured(self) -> CapturedRun:
-        return self._captured or self.bench.watch(self.version)
+        return self._captured or self.bench.watch(self.version, light=self.light)
 
     @functools.cached_property
     def probed(self) -> ReplayedRun:
@@ -47,7 +59,7 @@ class TrialBaseline:
 
     @functools.cached_property
     def captured_again(self) -> CapturedRun:
-        return self.bench.watch(self.version, again=True)
+        return self.bench.watch(self.version, again=True, light=self.light)
 
     @functools.cached_property
     def probed_again(self) -> ReplayedRun:
@@ -56,6 +68,12 @@ class TrialBaseline:
     @property
     def counts(self) -> Losses:
         return losses_of(self.captured.digest, self.captured.operators, distinct=True)
+
+    def loses_as(self, other: CapturedRun) -> bool:
+        """The same causes, and the same end?"""
+        seen = self.captured
+        ended = (seen.exit_status, seen.timed_out) == (other.exit_status, other.timed_out)
+        return ended and same_losses(seen.digest, other.digest)
 
     @property
     def places(self) -> list[tuple[str, int]]:
@@ -146,6 +164,23 @@ class TrialBaseline:
             left_out = probed.record["left_out"]
             found.notes += [f"not all regions were replayed: {why}" for why in left_out]
         return found
+
+
+_WORTH = 0.5
+"""Of a run's time that Inductor took. Chosen: one light run more then spares as much in the first
+trial already."""
+
+
+def without_inductor(original: TrialBaseline) -> TrialBaseline:
+    """The same for trials, without the part of compiling that decides nothing of what is counted;
+    as it is, where that part is small, or counts differ without it. Values are compared, and the
+    end is proven, with Inductor."""
+    first = original.captured
+    spent = first.digest.phases_seconds.get(_INDUCTOR, 0.0)
+    if first.exit_status or spent < _WORTH * first.seconds:
+        return original
+    light = TrialBaseline(original.bench, original.version, values=original, light=True)
+    return light if light.counts == original.counts and light.loses_as(first) else original
 
 
 def _last(stderr: bytes) -> str:

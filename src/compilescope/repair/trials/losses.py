@@ -25,6 +25,7 @@ from compilescope.findings.recompiles import (
     RecompiledFrame,
     RecompileFinding,
     recompile_findings,
+    stays_lost,
 )
 from compilescope.model.bodies import GraphCaptured
 from compilescope.model.fix_search import FixCheck, Losses, UncoveredBreak
@@ -215,6 +216,29 @@ def check_losses(
         comparison.failures(),
         comparison.operators(skips=skips, less=less),
     ]
+
+
+def certain_failure(
+    before: CapturedRun, part: CapturedRun, gone: Collection[str], changes: Changes
+) -> FixCheck | None:
+    """What fails whatever else happens in a run that goes on: the break is still there, the
+    recompile comes more often than before, a function that was compiled has met the limit."""
+    stays = {found.fingerprint for found in _certain(before, part)}
+    comparison = _LossComparison(before, part, stays & set(gone), changes, ())
+    checks = [comparison.gone()]
+    if any(frame.cause == "recompile-limit" for frame in part.digest.eager_frames):
+        checks.append(comparison.eager())
+    return next((check for check in checks if check.verdict == "fail"), None)
+
+
+def _certain(before: CapturedRun, part: CapturedRun) -> Iterator[Finding]:
+    """Of a run that goes on: what is no less of a loss than in the one before, however often it is
+    called from here."""
+    counts = {found.fingerprint: found.count for found in findings(before.digest)}
+    for found in findings(part.digest):
+        more = found.count > counts.get(found.fingerprint, 0)
+        if not isinstance(found, RecompileFinding) or (more and stays_lost(found)):
+            yield found
 
 
 class _LossComparison:

@@ -39,6 +39,8 @@ class CapturedRun:
     """Captured in Dynamo's graphs, each piece of a function once."""
     folder: Path
     """Of the run; gone when its workbench is closed."""
+    is_part: bool = False
+    """It was seen while it ran, and ended because that was enough: its counts say nothing."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     def ended(self) -> bool:
         """Did it come to its end as the original does? Else what it lost says nothing."""
         failed = any(check.name == "exit" and check.verdict == "fail" for check in self.checks)
-        return self.captured is not None and not failed
+        return self.captured is not None and not (failed or self.captured.is_part)
 
 
 class ComparedValues(msgspec.Struct):

@@ -30,6 +30,7 @@ from compilescope.processes.outcome import last_words
 from compilescope.repair.trials.baseline import TrialBaseline
 from compilescope.repair.trials.losses import (
     captured_lines,
+    certain_failure,
     check_losses,
     compiled_functions,
     losses_of,
@@ -137,11 +138,25 @@ class _Trial:
     def judge(self, gone: Collection[str]) -> tuple[FixVerdict, str]:
         if self._before.unusable:
             return "unverified", self._before.unusable
-        found = self.look(gone, self._bench.watch(self._version))
+        seen = self._bench.watch(
+            self._version,
+            light=self._before.light,
+            enough=lambda part: self._failure(gone, part),
+        )
+        found = self._glance(gone, seen) if seen.is_part else self.look(gone, seen)
         if found is not None:
             return found
         self._compare_values()
         return self._verdict() or ("verified", "")
+
+    def _glance(self, gone: Collection[str], part: CapturedRun) -> tuple[FixVerdict, str] | None:
+        """At a run that was ended for what it had shown."""
+        self.after = part
+        self.checks += filter(None, [self._failure(gone, part)])
+        return self._verdict()
+
+    def _failure(self, gone: Collection[str], part: CapturedRun) -> FixCheck | None:
+        return certain_failure(self._before.captured, part, gone, self.changes)
 
     def look(self, gone: Collection[str], after: CapturedRun) -> tuple[FixVerdict, str] | None:
         """What a run of it shows, without any replays; None: nothing is wrong."""
@@ -172,7 +187,8 @@ class _Trial:
             before, name = self._before, failed[0].name
             unsteady = ""
             if all(check.name != "gone" for check in failed):
-                unsteady = before.unsteady_run if name in _OF_RUNS else before.unsteady_values
+                values = before.values
+                unsteady = before.unsteady_run if name in _OF_RUNS else values.unsteady_values
             if unsteady:
                 return "unverified", unsteady
             return "rejected", failed[0].words
@@ -194,12 +210,15 @@ class _Trial:
         if printed.verdict == "fail":
             # Numbers may move as far as compiling the original moves them, and from run to run;
             # times are what they are.
-            others = [before.probed.stdout, before.captured_again.stdout]
+            others = [before.values.probed.stdout, before.captured_again.stdout]
             printed = compare_output(before.stdout, after.stdout, self._allows, others)
         return FixCheck("output", printed.verdict, printed.words)
 
     def _compare_values(self) -> None:
-        found = compare_values(self._bench, self._before, self._version, self.changes, self._allows)
+        before, changes = self._before.values, self.changes
+        if before is not self._before:
+            changes = changes_between(before.version, self._version)
+        found = compare_values(self._bench, before, self._version, changes, self._allows)
         self.checks += found.checks
         self.notes += found.notes
         self.inputs += found.inputs

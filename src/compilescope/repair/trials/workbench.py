@@ -38,6 +38,7 @@ from compilescope.repair.trials.child.fatal_inputs import read_fatal
 from compilescope.repair.trials.child.moved_regions import moved_regions
 from compilescope.repair.trials.losses import count_operators
 from compilescope.repair.trials.recorded_runs import CapturedRun, ReplayedRun, read_record
+from compilescope.repair.trials.run_look import RunLook
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.warm.parent import WarmParent
 from compilescope.settings import Settings, trial_environment
@@ -130,18 +131,28 @@ class Workbench:
         environment: dict[str, str] | None = None,
         fresh: bool = False,
         again: bool = False,
+        light: bool = False,
+        enough: Callable[[CapturedRun], object] | None = None,
     ) -> CapturedRun:
-        """Run a version under capture: once, unless `again` is asked for, or times are."""
-        key = (version.key, fresh or bool(self.cold))
+        """Run a version under capture: once, unless `again` is asked for, or times are. `light`:
+        without Inductor. Where `enough` says so of what is seen so far, a forked process ends."""
+        key = (version.key, fresh or bool(self.cold), light)
         if not (timed or again or environment) and key in self._captured:
             return self._captured[key]
-        seen = self._watch(version, timed, environment, fresh=fresh)
-        if not (timed or again or environment):
+        seen = self._watch(version, timed, environment, fresh=fresh, light=light, enough=enough)
+        if not (timed or again or environment or seen.is_part):
             self._captured[key] = seen
         return seen
 
     def _watch(
-        self, version: Version, timed: bool, environment: dict[str, str] | None, *, fresh: bool
+        self,
+        version: Version,
+        timed: bool,
+        environment: dict[str, str] | None,
+        *,
+        fresh: bool,
+        light: bool,
+        enough: Callable[[CapturedRun], object] | None,
     ) -> CapturedRun:
         self._tick("running the program")
         place = self._place()
@@ -156,17 +167,21 @@ class Workbench:
             launcher_pid=os.getpid(),
         )
         folder = create_run(place / "runs", header)
+        look = RunLook(folder, enough) if enough is not None else None
         settings = self._settings._replace(run_dir=folder, time=timed)
         started = msgspec.structs.replace
         ended = self._run(
             version,
             place,
             settings,
-            {},
+            {"light": light},
             environment=environment,
             started=lambda pid: write_header(folder, started(header, main_pid=pid)),
             fresh=fresh,
+            enough=look,
         )
+        if look is not None and look.found is not None:
+            return look.found
         header = msgspec.structs.replace(
             header,
             ended_ns=time.time_ns(),
@@ -281,6 +296,7 @@ class Workbench:
         environment: dict[str, str] | None = None,
         started: Callable[[int], None] | None = None,
         fresh: bool = False,
+        enough: Callable[[], bool] | None = None,
     ) -> ProcessEnd:
         command, child = self._command(version, place, settings, asked, environment)
         if not (fresh or self.cold):
@@ -289,7 +305,7 @@ class Workbench:
         ended = None
         with without_strays():
             if not (fresh or self.cold):
-                ended = self._run_warm(version, command, child, place, limit_s, started)
+                ended = self._run_warm(version, command, child, place, limit_s, started, enough)
             if ended is None:
                 ended = run_process(
                     command, child, place, stdin=self._stdin, limit_s=limit_s, started=started
@@ -365,10 +381,17 @@ class Workbench:
         place: Path,
         limit_s: float,
         started: Callable[[int], None] | None,
+        enough: Callable[[], bool] | None,
     ) -> ProcessEnd | None:
         """None where it takes a fresh process."""
         found = self._warm.run(
-            command, environment, place, stdin=self._stdin, limit_s=limit_s, started=started
+            command,
+            environment,
+            place,
+            stdin=self._stdin,
+            limit_s=limit_s,
+            started=started,
+            enough=enough,
         )
         if isinstance(found, ProcessEnd):
             return found

@@ -69,6 +69,25 @@ def use_eager_random_numbers() -> None:
         config.fallback_random = True
 
 
+_WRAPPER = "_TorchCompileInductorWrapper"
+"""What `torch.compile` makes of its default backend (2.13)."""
+
+
+def leave_out_inductor() -> None:
+    """For the rest of this process graphs that are meant for Inductor are traced and partitioned by
+    AOTAutograd, and then run as they are. Where this torch has no such wrapper, all is as it was.
+    """
+    wrapper = getattr(torch, _WRAPPER, None)
+    if wrapper is not None:
+        wrapper.__call__ = lambda _, graph, inputs: _aot_eager(graph, inputs)
+
+
+def _aot_eager(graph: Any, inputs: Any) -> Any:
+    from torch._dynamo import lookup_backend
+
+    return lookup_backend("aot_eager")(graph, inputs)
+
+
 _MODULE, _NAME = "torch._dynamo.guards", "profile_guard_manager"
 
 

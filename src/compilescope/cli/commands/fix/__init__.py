@@ -147,7 +147,9 @@ def _fix(words: Words, given: dict[str, Any]) -> int:
         check_git([request.main])
     stdin = read_stdin()
     with working("fix") as work:
-        options = replace(request.options, stdin=stdin, progress=work.show, tell=work.tell)
+        options = replace(
+            request.options, stdin=stdin, progress=work.show, tell=work.tell, say=work.say
+        )
         request = replace(request, options=options)
         outcome, delivery = searched(request, _check_outcome, isolated=given["isolated"])
     code = max(exit_code(outcome, request), 1 if delivery.problem else 0)

@@ -40,5 +40,7 @@ def _torch_is_there(trial: dict[str, Any]) -> None:
     tasks.seed_torch(trial["seed"])
     if trial["eager_random"]:
         tasks.draw_as_eager()
+    if trial.get("light"):
+        tasks.compile_lightly()
     if any(trial.get(each) for each in ("probe", "survey", "task")):
         tasks.begin(trial)

@@ -12,7 +12,10 @@ import torch
 
 from compilescope.repair.trials.child.imports import after_import
 from compilescope.torchapi.autocompile import compile_modules
-from compilescope.torchapi.compilation.settings import use_eager_random_numbers
+from compilescope.torchapi.compilation.settings import (
+    leave_out_inductor,
+    use_eager_random_numbers,
+)
 
 
 def begin(trial: dict[str, Any]) -> None:
@@ -34,6 +37,11 @@ def begin(trial: dict[str, Any]) -> None:
 def draw_as_eager() -> None:
     """Before Inductor compiles anything, if it ever does."""
     after_import("torch._inductor.config", use_eager_random_numbers)
+
+
+def compile_lightly() -> None:
+    """What capture counts, all but Inductor's own failures, does not depend on its code."""
+    leave_out_inductor()
 
 
 def seed_torch(seed: int) -> None:

@@ -28,6 +28,9 @@ _START_S = 300.0
 processes are used."""
 _ANSWER_S = 600.0
 """For a task of ours, such as judging all replays of a version. Chosen likewise."""
+_LOOK_S = 0.5
+"""Between two looks at a child that may be ended early. Chosen: little beside a run that is worth
+ending, and hardly any work where there is nothing new."""
 
 
 class WarmParent:
@@ -68,8 +71,10 @@ class WarmParent:
         stdin: bytes = b"",
         limit_s: float = 300.0,
         started: Callable[[int], None] | None = None,
+        enough: Callable[[], bool] | None = None,
     ) -> ProcessEnd | str:
-        """As `run_process` does; in words why that is not possible here."""
+        """As `run_process` does; in words why that is not possible here. `enough` is asked now and
+        then, and ends it."""
         self.prepare(environment)
         reason = self.reason or self._objection(command, environment)
         if reason:
@@ -82,7 +87,7 @@ class WarmParent:
             "folder": str(folder),
             "cwd": os.getcwd(),
         }
-        found = self._order(order, limit_s, started)
+        found = self._order(order, limit_s, started, enough)
         if found is None:
             return self.reason
         status, timed_out = found
@@ -135,9 +140,9 @@ class WarmParent:
         self._control, self._lines = ours, ours.makefile("rb")
         hello = self._receive(limit_s)
         self.start_s = clock() - begun
-        if hello is None:
+        if not hello:
             self._process.kill()  # It listens to nobody yet.
-        if hello is None or not hello["safe"]:
+        if not hello or not hello["safe"]:
             self._give_up("it cannot be forked" if hello else "the warm process did not start")
         else:
             self._modules = frozenset(hello["modules"])
@@ -159,7 +164,11 @@ class WarmParent:
         return ""
 
     def _order(
-        self, order: dict[str, Any], limit_s: float, started: Callable[[int], None] | None
+        self,
+        order: dict[str, Any],
+        limit_s: float,
+        started: Callable[[int], None] | None,
+        enough: Callable[[], bool] | None = None,
     ) -> tuple[int, bool] | None:
         """The status of the child, and whether it took too long. None where the warm process is
         lost."""
@@ -170,27 +179,38 @@ class WarmParent:
             self._give_up("the warm process is gone")
             return None
         told = self._receive(_START_S)
-        if told is None:
+        if not told:
             self._give_up("the warm process is gone")
             return None
         pid, ended, late = int(told["pid"]), None, False
         try:
             if started is not None:
                 started(pid)
-            ended = self._receive(limit_s)
-            late = ended is None
+            until = clock() + limit_s
+            ended = self._receive(limit_s) if enough is None else self._watched(until, enough)
+            late = ended is None and clock() >= until
         finally:
             # Also at Ctrl-C, and for children that outlive the program.
             end_session(pid, running=ended is None)
             if ended is None:
                 ended = self._receive(_START_S)
-        if ended is None:
+        if not ended:
             self._give_up("the warm process is gone")
             return None
         return int(ended["status"]), late
 
+    def _watched(self, until: float, enough: Callable[[], bool]) -> dict[str, Any] | None:
+        """The next line; None where it did not come in time, or that was enough."""
+        while (left := until - clock()) > 0:
+            told = self._receive(min(left, _LOOK_S))
+            if told is not None:
+                return told
+            if enough():
+                return None
+        return None
+
     def _receive(self, limit_s: float) -> dict[str, Any] | None:
-        """The next line; None after so long, or at the end."""
+        """The next line; None after so long, and nothing in it at the end."""
         assert self._control is not None
         until = clock() + limit_s
         while (left := until - clock()) > 0:
@@ -201,9 +221,9 @@ class WarmParent:
                 # A file object that has met its limit once reads no more.
                 self._lines = self._control.makefile("rb")
                 if not isinstance(error, TimeoutError):
-                    return None
+                    return {}
             else:
-                return json.loads(line) if line else None
+                return json.loads(line) if line else {}
         return None
 
     def _give_up(self, reason: str) -> None:
