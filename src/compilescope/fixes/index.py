@@ -555,6 +555,18 @@ INDEX: dict[str, Indexed] = {
         ("recompile/size-change", "recompile/size-zero-one"),
     ),
     "no-grad-around": Indexed("recompiles.no_grad_around", 90, "source", ("recompile/grad-mode",)),
+    "number-outside": Indexed(
+        "recompiles.number_outside",
+        143,
+        "source",
+        (
+            "recompile/float-change",
+            "recompile/int-change",
+            "recompile/module-number",
+            "recompile/number-condition",
+            "recompile/number-needed",
+        ),
+    ),
     "separate-argument": Indexed(
         "recompiles.separate_argument", 75, "source", ("recompile/aliasing",)
     ),

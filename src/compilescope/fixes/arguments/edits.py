@@ -31,7 +31,21 @@ class CallEdits:
         self._edits: dict[str, Edit] = {}
 
     def edit(self, site: CallSite) -> Edit:
-        return self._edits.setdefault(site.module.path, Edit(site.module))
+        return self.edit_of(site.module)
+
+    def edit_of(self, module: SourceModule) -> Edit:
+        """Of a file in which something changes with the calls."""
+        return self._edits.setdefault(module.path, Edit(module))
+
+    def covers(self, function: cst.FunctionDef, modules: Iterable[SourceModule]) -> bool:
+        """Is each call by the function's name in these files among those that are changed?"""
+        sites = {site.call for site in self.sites}
+        name = function.name.value
+        calls = (node for module in modules for node in module.walk() if isinstance(node, cst.Call))
+        return all(
+            node in sites or getattr(getattr(node.func, "attr", node.func), "value", "") != name
+            for node in calls
+        )
 
     def files(self) -> dict[str, str]:
         texts: dict[str, str] = {}
@@ -114,11 +128,15 @@ def _is_there(site: CallSite, statement: cst.BaseStatement, text: str) -> bool:
 
 
 def wrap_argument(
-    subject: Subject, value: str, wrap: Callable[[CallSite, str], str]
+    subject: Subject,
+    value: str,
+    wrap: Callable[[CallSite, str], str],
+    edits: CallEdits | None = None,
 ) -> dict[str, str]:
     """New texts in which every call passes `wrap(site, argument)` for an argument; what it leaves
-    as it is stays."""
-    edits = CallEdits(subject)
+    as it is stays. `edits`: with those, made already."""
+    edits = edits or CallEdits(subject)
+    changed = False
     for site in edits.sites:
         given = passed(subject, site, value)
         if not given.is_whole:
@@ -129,10 +147,10 @@ def wrap_argument(
             edit = edits.edit(site)
             new = new.replace("torch.", f"{edit.module_name('torch')}.", 1)
             edit.replace(given.arg.value, edit.expression(new))
-    texts = edits.files()
-    if not texts:
+            changed = True
+    if not changed:
         raise NotMeant("every call already passes it this way")
-    return texts
+    return edits.files()
 
 
 def operand(text: str) -> str:

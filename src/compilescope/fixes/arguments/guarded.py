@@ -15,15 +15,19 @@ from compilescope.fixes.compilation.run_index import index_of
 from compilescope.fixes.subject import Subject
 from compilescope.model.bodies import CacheEntryMiss, Recompile
 from compilescope.model.storms import compilation_number, frame_number
+from compilescope.patterns import late
 from compilescope.source.flow.aliasing import changes_in_place
 from compilescope.source.flow.liveness import reads, targets
 from compilescope.source.flow.purity import short
 from compilescope.source.refusals import NeedsRun, NotMeant, Refused
+from compilescope.source.syntax.bindings import parameters_of
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst
 from compilescope.texts import whole_number
 
 _SIZE = ".size()["
+_GIVEN = late(r"args\[(\d{1,3})\]")
+_WORD = late(r"kwargs\['(\w+)'\]")
 _ELSEWHERE = ("G[", "___", "self.", "fn.")
 """What is not passed at the call."""
 
@@ -148,6 +152,26 @@ def recompiled_function(subject: Subject) -> tuple[SourceModule, cst.FunctionDef
     if function is None:
         raise Refused(f"the source of `{frame.function}` is not where it was")
     return module, function
+
+
+def compiled_parameter(
+    subject: Subject,
+) -> tuple[SourceModule, cst.FunctionDef | cst.Lambda, str]:
+    """The function that the user compiled, and its parameter that the guard is about: under
+    `@torch.no_grad()` Dynamo compiles a wrapper of torch's, where `args[2]` is the third."""
+    value = cause_of(subject).subject
+    if subject.frame is None or not subject.frame.is_call:
+        return *recompiled_function(subject), value
+    function = subject.function
+    names = parameters_of(function)
+    given, word = _GIVEN.fullmatch(value), _WORD.fullmatch(value)
+    if given is not None and int(given[1]) < len(names):
+        value = names[int(given[1])]
+    elif word is not None:
+        value = word[1]
+    if not function.decorators or value not in names or subject.module.class_of(function):
+        raise Refused(f"what was compiled is not the function around `{function.name.value}`")
+    return subject.module, function, value
 
 
 def check_only_read(subject: Subject, value: str) -> None:

@@ -6,6 +6,7 @@ from compilescope.fixes.arguments.edits import dynamic_line, mark_arguments
 from compilescope.fixes.arguments.guarded import (
     check_no_parameter,
     numbers_seen,
+    other_sizes,
     size_of,
     sizes_with,
 )
@@ -20,8 +21,14 @@ def _propose(subject: Subject) -> Patch:
     check_no_parameter(subject)
     if numbers_seen(subject) & {0, 1}:
         raise Refused("sizes 0 and 1 are compiled separately, marked or not")
-    line = dynamic_line(dim)
-    return Patch(mark_arguments(subject, [(each, line) for each in sizes_with(subject, dim)]))
+    marks = [(each, dynamic_line(dim)) for each in sizes_with(subject, dim)]
+    # Height and width of an image: the one would be a constant of each graph for the other.
+    marks += [
+        (tensor, dynamic_line(other))
+        for tensor, other, numbers in other_sizes(subject)
+        if not numbers & {0, 1}
+    ]
+    return Patch(mark_arguments(subject, marks))
 
 
 FIX = Fix(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from compilescope.fixes.arguments.calls import CallSite
-from compilescope.fixes.arguments.edits import wrap_argument
-from compilescope.fixes.arguments.guarded import cause_of, recompiled_function, uses_of
+from compilescope.fixes.arguments.edits import CallEdits, wrap_argument
+from compilescope.fixes.arguments.guarded import cause_of, compiled_parameter
+from compilescope.fixes.arguments.number_uses import NumberUses
+from compilescope.fixes.compilation.own_files import own_modules
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
-from compilescope.fixes.values.extraction import decides
-from compilescope.source.flow.purity import short
-from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.refusals import NotMeant
 from compilescope.source.trees import cst
 
 
@@ -19,7 +19,14 @@ def _propose(subject: Subject) -> Patch:
     whole = all(text.lstrip("-").isdigit() for text in (cause.expected, cause.actual))
     if not whole and not all(_is_number(text) for text in (cause.expected, cause.actual)):
         raise NotMeant(f"`{cause.subject}` is not a number")
-    _check_uses(subject, cause.subject)
+    module, function, name = compiled_parameter(subject)
+    edits = CallEdits(subject)
+    always = (
+        isinstance(function, cst.FunctionDef)
+        and module.class_of(function) is None
+        and edits.covers(function, own_modules(subject.program))
+    )
+    NumberUses(edits, always_tensor=always).follow(module, function, name)
     dtype = "" if whole else ", dtype=torch.float64"
 
     def wrap(site: CallSite, now: str) -> str:
@@ -31,20 +38,9 @@ def _propose(subject: Subject) -> Patch:
         torch = site.module.name_of_module("torch") or "torch"
         return f"{torch}.tensor({now}{dtype.replace('torch', torch)})"
 
-    files = wrap_argument(subject, cause.subject, wrap)
-    return Patch(files, states=f"`{cause.subject}` is a tensor inside `{cause.function}`.")
-
-
-def _check_uses(subject: Subject, name: str) -> None:
-    """Raises `Refused` where the function does more with it than arithmetic."""
-    module, function = recompiled_function(subject)
-    for read in uses_of(module, function, name):
-        above = module.parent(read)
-        test = decides(module, read)
-        if test is not None:
-            raise Refused(f"Python control flow depends on it in `{short(module, test)}`")
-        if not isinstance(above, (cst.BinaryOperation, cst.AugAssign)):
-            raise Refused(f"`{short(module, above or read)}` needs a number")
+    called = function.name.value if isinstance(function, cst.FunctionDef) else cause.function
+    files = wrap_argument(subject, cause.subject, wrap, edits)
+    return Patch(files, states=f"`{name}` is a tensor inside `{called}`.")
 
 
 def _is_number(text: str) -> bool:

@@ -98,6 +98,8 @@ class Shell:
 
     def _made_first(self, name: str) -> str:
         """The code of what is computed before the core."""
+        if name in self.split.texts:
+            return self.split.texts[name]
         module, value = self.edit.module, self.split.lifted[name]
         code = module.code(value.with_changes(lpar=(), rpar=()))
         is_bool = isinstance(value, cst.UnaryOperation) and isinstance(value.operator, cst.Not)

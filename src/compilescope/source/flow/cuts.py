@@ -125,6 +125,8 @@ class Split(msgspec.Struct, frozen=True):
     """Expressions of the core that are computed before it, by the name that they get."""
     truths: frozenset[str] = frozenset()
     """Those of them of which only the truth is asked for."""
+    texts: dict[str, str] = msgspec.field(default_factory=dict)
+    """How some of them are computed, where that is not as their code says."""
 
 
 def split_around(

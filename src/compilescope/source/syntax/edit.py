@@ -35,7 +35,7 @@ class Edit:
 
     def __init__(self, module: SourceModule) -> None:
         self.module = module
-        self._replaced: dict[cst.CSTNode, cst.CSTNode] = {}
+        self._replaced: dict[cst.CSTNode, cst.CSTNode | cst.RemovalSentinel] = {}
         self._statements: dict[cst.CSTNode, list[cst.BaseStatement]] = {}
         self._before: dict[cst.CSTNode, list[cst.BaseStatement]] = {}
         self._after: dict[cst.CSTNode, list[cst.BaseStatement]] = {}
@@ -63,6 +63,10 @@ class Edit:
         """One expression, or any other node, by another one. What lies within `node` and has been
         changed too is lost: change the outermost only, or build on `changed`."""
         self._replaced[node] = new
+
+    def remove(self, argument: cst.Arg) -> None:
+        """One argument of a call; the comma before it is the caller's to change."""
+        self._replaced[argument] = cst.RemovalSentinel.REMOVE
 
     def replace_statement(self, statement: cst.BaseStatement, new: str | Statements) -> None:
         """A statement by any number of others; its comments above stay."""

@@ -19,7 +19,7 @@ class Rewriter(cst.CSTTransformer):
     def __init__(
         self,
         within: Set[cst.CSTNode],
-        replaced: Mapping[cst.CSTNode, cst.CSTNode],
+        replaced: Mapping[cst.CSTNode, cst.CSTNode | cst.RemovalSentinel],
         statements: Mapping[cst.CSTNode, Sequence[cst.BaseStatement]],
         before: Mapping[cst.CSTNode, Sequence[cst.BaseStatement]],
         after: Mapping[cst.CSTNode, Sequence[cst.BaseStatement]],
