@@ -368,7 +368,7 @@ class _Search:
                 return proof
             checks = fresh.checks if fresh.verdict != "verified" else proof.checks
             proof = msgspec.structs.replace(
-                fresh, checks=checks, notes=proof.notes, inputs=proof.inputs
+                fresh, checks=checks, notes=(*proof.notes, *fresh.notes), inputs=proof.inputs
             )
         return proof
 
