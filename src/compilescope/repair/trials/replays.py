@@ -75,14 +75,16 @@ class Judge:
         wanted: tuple[Replays, Replay],
         found: tuple[Replays, Replay],
         exact: Replay | None = None,
+        exact_in: Replays | None = None,
     ) -> list[ReplayDifference]:
-        """Of `found` from `wanted`; `exact` is a replay of the wanted one in float64."""
+        """Of `found` from `wanted`; `exact` is a replay of the same inputs in float64, one of the
+        wanted ones unless `exact_in` names others."""
         old, new = wanted[1], found[1]
         raised = list(self._errors(old, new))
         if raised or (old["error"] is not None and new["error"] is None):
             return raised
         kept, other = wanted[0].read(old), found[0].read(new)
-        truth = wanted[0].read(exact) if exact is not None else None
+        truth = (exact_in or wanted[0]).read(exact) if exact is not None else None
         compared = list(_compare(kept, other, truth, exact, found[0].held))
         if "rebuilt-attributes" in self._allows:
             free = {*new["created"], *new["rebound"]} - set(kept.outcome.values)
