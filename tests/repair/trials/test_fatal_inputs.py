@@ -9,6 +9,7 @@ import pytest
 from compilescope.fixes.patch import Allowance
 from compilescope.recorder.target import Target
 from compilescope.repair.trials.baseline import TrialBaseline
+from compilescope.repair.trials.recorded_runs import ReplayedRun
 from compilescope.repair.trials.verifier import verify
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.warm.parent import WarmParent
@@ -135,3 +136,57 @@ def test_a_version_that_ends_where_the_original_raises(
         assert "all values 0" in found.inputs or verdict == "unverified"
         strict = verify(bench, baseline, version, gone={gone})
         assert strict.verdict != "verified"
+
+
+_ONLY_IN_A_FORK = """import os, sys
+import torch
+
+
+@torch.compile(backend="eager")
+def f(x):
+    if "compilescope.repair.trials.warm.fork_server" in sys.modules:
+        os.abort()
+    return x * 2
+
+
+print(f(torch.ones(3)).sum().item())
+"""
+
+
+def test_where_a_fork_dies_a_fresh_process_is_asked(tmp_path: Path, warm: WarmParent) -> None:
+    file = tmp_path / "program.py"
+    file.write_text(_ONLY_IN_A_FORK)
+    with Workbench(Target("script", (str(file),)), warm=warm) as bench:
+        probed = bench.probe(Version(), compiled=False)
+        assert not bench.cold
+        assert probed.exit_status == 0, probed.stderr.decode()
+        assert [call["left_out"] for call in probed.calls] == [""]
+
+
+@pytest.mark.parametrize(
+    ("error", "is_compiled"),
+    [
+        (None, True),
+        (("IndexError", "index 7 is out of bounds for dimension 0 with size 4", False), False),
+        (("RuntimeError", "index 7 is out of bounds for dimension 1 with size 3", False), False),
+        (
+            (
+                "RuntimeError",
+                "Index 0 of input takes value 7 which is not in the valid range",
+                False,
+            ),
+            False,
+        ),
+        (("ValueError", "the step is out of range", True), True),
+        (("RuntimeError", "Class values must be smaller than num_classes.", False), True),
+    ],
+)
+def test_no_compiled_code_is_given_an_index_beyond_the_range(
+    error: tuple[str, str, bool] | None, is_compiled: bool
+) -> None:
+    """With threads that is the end of the process (torch 2.13, `gather`); others may just read."""
+    told = dict(zip(("type", "message", "raised"), error, strict=True)) if error else None
+    replay = {"recipe": ["extreme", 0, ""], "mode": "eager", "error": told}
+    call = {"region": 0, "call": 1, "replays": [{**replay, "train": False, "changed": []}]}
+    plan = ReplayedRun(Path(), {"calls": [call]}).plan_without()
+    assert plan[0]["recipes"] == [[["extreme", 0, ""], is_compiled]]

@@ -17,6 +17,7 @@ import msgspec
 from compilescope.analysis.digest import Digest
 from compilescope.model.fix_search import FixCheck, FixVerdict, Losses, UncoveredBreak
 from compilescope.model.run import Run
+from compilescope.patterns import late
 from compilescope.repair.trials.child.fatal_inputs import read_fatal
 
 _RECORDED = "recorded"
@@ -102,10 +103,16 @@ class ReplayedRun:
         ]
 
 
+_BEYOND = late(r"\bout of (?:bounds|range)\b|\bnot in the valid range\b")
+
+
 def _is_safe(replay: Mapping[str, Any]) -> bool:
-    """An index out of range is an error in eager mode; compiled code may read where it points."""
+    """An index out of range is an error in eager mode, of any class (`gather` raises RuntimeError);
+    compiled code may read where it points, or end the process from within a thread."""
     error = replay["error"]
-    return error is None or error["raised"] or error["type"] != "IndexError"
+    if error is None or error["raised"]:
+        return True
+    return error["type"] != "IndexError" and not _BEYOND.search(error["message"])
 
 
 def read_record(folder: Path) -> dict[str, Any]:

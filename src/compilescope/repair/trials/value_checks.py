@@ -15,6 +15,7 @@ import msgspec
 from compilescope.fixes.patch import Allowance
 from compilescope.model.fix_search import FixCheck
 from compilescope.repair.trials.baseline import TrialBaseline
+from compilescope.repair.trials.child.fatal_inputs import read_fatal
 from compilescope.repair.trials.recorded_runs import ComparedValues, ReplayedRun
 from compilescope.repair.trials.version import ChangedFile, Changes, Version
 from compilescope.repair.trials.workbench import Workbench
@@ -45,7 +46,9 @@ def compare_values(
         found.unknown(f"replaying its regions took more than {bench.limit_s:g} s")
         return found
     if probed.exit_status < 0:
-        found.unknown(f"replaying its regions was killed by signal {-probed.exit_status}")
+        asked = read_fatal(probed.folder)
+        on = f" on {asked.words}" if asked is not None else ""
+        found.unknown(f"replaying its regions{on} was killed by signal {-probed.exit_status}")
         return found
     found.add(_judged(bench, before, probed, allows))
     if not found.is_settled:

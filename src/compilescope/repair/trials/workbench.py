@@ -246,10 +246,17 @@ class Workbench:
                 return probed
             known.append(asked.family)
 
-    def _replayed_once(self, version: Version, options: dict[str, Any]) -> ReplayedRun:
+    def _replayed_once(
+        self, version: Version, options: dict[str, Any], *, fresh: bool = False
+    ) -> ReplayedRun:
         place = self._place()
-        options = {**options, "folder": str(place)}
-        ended = self._run(version, place, self._settings, {"probe": options})
+        asked = {"probe": {**options, "folder": str(place)}}
+        ended = self._run(version, place, self._settings, asked, fresh=fresh)
+        killed = ended.status < 0 and not ended.timed_out
+        spares = read_fatal(place) is not None and options["like"] is None
+        if killed and not (spares or fresh or self.cold):
+            # A fork may die of what it was forked from: the word of a fresh process counts.
+            return self._replayed_once(version, options, fresh=True)
         return ReplayedRun(
             folder=place,
             record=read_record(place),
