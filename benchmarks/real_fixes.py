@@ -13,18 +13,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
-import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import psutil
 from real_programs import Expectation, expectations, missing_packages
+from timed_command import own_environment, run_timed
 
 
 def main() -> int:
@@ -63,79 +60,27 @@ def _parse() -> argparse.Namespace:
 
 def search(file: Path, expected: Expectation, out: Path, budget: str | None) -> None:
     """Writes NAME.json: the answer, and each printed line with the CPU time at which it came."""
-    environment = {**os.environ, "NO_COLOR": "1"}
-    for name in ("TORCHINDUCTOR_CACHE_DIR", "COMPILESCOPE_DIR"):
-        environment.pop(name, None)
     with tempfile.TemporaryDirectory() as scratch:
-        environment["TORCHINDUCTOR_CACHE_DIR"] = f"{scratch}/cache"
         command = [sys.executable, "-m", "compilescope", "fix", "--json", "--no-time"]
         command += ["--dir", f"{scratch}/runs"]
         command += ["--budget", budget] if budget else []
         command += ["--torchrun"] if expected.launcher == "torchrun" else []
-        options, words = list(expected.options), list(expected.command)
-        process = subprocess.Popen(
-            [*command, *options, *words],
-            cwd=file.parent,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        begun = time.monotonic()
-        lines: list[dict[str, Any]] = []
-
-        def listen() -> None:
-            assert process.stderr is not None
-            for line in process.stderr:
-                at = time.monotonic() - begun
-                lines.append({"wall": at, "cpu": _cpu_of(process.pid), "line": line.rstrip()})
-
-        listener = threading.Thread(target=listen)
-        listener.start()
-        usage = [0.0]
-        watcher = threading.Thread(target=_follow, args=(process, usage), daemon=True)
-        watcher.start()
-        assert process.stdout is not None
-        text = process.stdout.read()
-        status = process.wait()
-        listener.join()
+        command += [*expected.options, *expected.command]
+        done = run_timed(command, file.parent, own_environment(Path(scratch)))
         try:
-            answer = json.loads(text)
+            answer = json.loads(done.stdout)
         except ValueError:
-            answer = {"failed": text[-2000:]}
+            answer = {"failed": done.stdout[-2000:]}
         kept = {
             "name": file.stem,
-            "status": status,
-            "wall": time.monotonic() - begun,
-            "cpu": usage[0],
-            "lines": lines,
+            "status": done.status,
+            "wall": done.wall,
+            "cpu": done.cpu,
+            "lines": [asdict(each) for each in done.lines],
             "answer": answer,
         }
     (out / f"{file.stem}.json").write_text(json.dumps(kept, indent=1))
     print(f"{file.stem}: {answer.get('verdict', 'failed')}, {kept['wall']:.0f} s", flush=True)
-
-
-def _follow(process: subprocess.Popen[str], usage: list[float]) -> None:
-    while process.poll() is None:
-        usage[0] = max(usage[0], _cpu_of(process.pid))
-        time.sleep(0.5)
-
-
-def _cpu_of(pid: int) -> float:
-    """Of the process and all that it started, ended ones too."""
-    total = 0.0
-    try:
-        root = psutil.Process(pid)
-        family = [root, *root.children(recursive=True)]
-    except psutil.Error:
-        return 0.0
-    for each in family:
-        try:
-            times = each.cpu_times()
-        except psutil.Error:
-            continue
-        total += times.user + times.system + times.children_user + times.children_system
-    return total
 
 
 def read(out: Path, file: Path) -> dict[str, Any]:

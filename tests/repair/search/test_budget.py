@@ -12,7 +12,7 @@ from compilescope.errors import ToolError
 from compilescope.fixes.catalogue import all_fixes
 from compilescope.processes.deadline import Deadline
 from compilescope.recorder.target import Target
-from compilescope.repair.search.budget import SPENT, Budget
+from compilescope.repair.search.budget import CUT, SPENT, Budget
 from compilescope.repair.search.hold_rates import HELD_OF_TRIED, hold_rate, likely_first
 from compilescope.repair.search.options import SearchOptions
 from compilescope.repair.search.rounds import search
@@ -63,6 +63,18 @@ def test_what_was_not_tried_is_said(target: Target, warm: WarmParent) -> None:
     assert said == ["ran the program: 2 graph breaks"]
     assert [(each.fix, each.reason) for each in outcome.attempts] == [("", SPENT)] * 2
     assert outcome.verdict == "unverified" and not outcome.files
+    assert outcome.notes == ("The time budget of 3000 s ran out: 2 causes were not fully tried.",)
+
+
+def test_what_was_tried_in_part_is_not_called_untried(target: Target, warm: WarmParent) -> None:
+    deadline = Ending(3000.0)
+
+    def listen(line: str) -> None:
+        deadline.over = ": rejected" in line
+
+    outcome = search(target, SearchOptions(timed=False, deadline=deadline, tell=listen), warm)
+    assert [each.verdict for each in outcome.attempts if each.fix] == ["rejected"]
+    assert [each.reason for each in outcome.attempts if not each.fix] == [CUT, SPENT]
     assert outcome.notes == ("The time budget of 3000 s ran out: 2 causes were not fully tried.",)
 
 

@@ -39,7 +39,7 @@ from compilescope.repair.delivery.emitter import (
     plan_script,
 )
 from compilescope.repair.delivery.script import LOG_MARK
-from compilescope.repair.search.budget import SPENT
+from compilescope.repair.search.budget import OUT_OF_TIME
 from compilescope.repair.search.options import SearchOptions, main_file
 from compilescope.repair.search.outcome import SearchResult
 from compilescope.repair.search.rounds import search
@@ -323,8 +323,8 @@ def _why_left(
     if cause.fingerprint in dropped:
         return f"{dropped[cause.fingerprint]}. {cause.remedy}"
     tried = reasons.get(cause.fingerprint)
-    if tried is not None and tried.reason == SPENT:
-        return f"{SPENT}. {cause.remedy}"
+    if tried is not None and tried.reason in OUT_OF_TIME:
+        return f"{tried.reason}. {cause.remedy}"
     if tried is not None and tried.fix:
         return f"{tried.title}: {tried.verdict}, {tried.reason.rstrip('.')}. {cause.remedy}"
     file = cause.subject.finding.file

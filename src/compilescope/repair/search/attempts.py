@@ -21,7 +21,7 @@ from compilescope.fixes.subject import Program, Subject
 from compilescope.model.fix_search import FixAttempt, FixLeft, Times
 from compilescope.processes.deadline import OutOfTime
 from compilescope.processes.outcome import last_words
-from compilescope.repair.search.budget import SPENT, Budget
+from compilescope.repair.search.budget import CUT, SPENT, Budget
 from compilescope.repair.search.hold_rates import likely_first
 from compilescope.repair.search.options import SearchOptions
 from compilescope.repair.trials.baseline import TrialBaseline
@@ -79,10 +79,11 @@ class TryLog:
         self._attempts.append(attempt)
         return len(self._attempts) - 1
 
-    def skip(self, attempt: FixAttempt, subject: Subject) -> None:
-        """There was no time for it."""
+    def skip(self, attempt: FixAttempt, subject: Subject, *, begun: bool) -> None:
+        """There was no time for it, or for all of it."""
         if self.is_new(subject, ""):
-            self.add(subject, msgspec.structs.replace(attempt, reason=SPENT))
+            reason = CUT if begun else SPENT
+            self.add(subject, msgspec.structs.replace(attempt, reason=reason))
 
     def keep(self, tried: Tried) -> None:
         self._change(tried.number, kept=True)
@@ -135,7 +136,7 @@ def try_subject(
         if not options.wants_fix(fix.id):
             continue
         if budget.is_spent:
-            log.skip(_nothing(subject, refused, log.round), subject)
+            log.skip(_nothing(subject, refused, log.round), subject, begun=tried_any)
             return None
         if not log.is_new(subject, fix.id):
             tried_any = True
@@ -150,7 +151,7 @@ def try_subject(
         try:
             verification = _verified(subject, patch, base)
         except OutOfTime:
-            log.skip(_nothing(subject, refused, log.round), subject)
+            log.skip(_nothing(subject, refused, log.round), subject, begun=True)
             return None
         if patch.states and verification.verdict == "verified":
             patch = _naming_exact(subject, patch, ordered[place + 1 :], options)

@@ -12,6 +12,8 @@ from compilescope.processes.deadline import Deadline
 from compilescope.repair.trials.workbench import Workbench
 
 SPENT = "not tried: the time budget ran out"
+CUT = "not all fixes for it were tried: the time budget ran out"
+OUT_OF_TIME = frozenset({SPENT, CUT})
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _ROOM = 1.3
 """A process may take longer than the longest so far. Chosen: how well budgets are kept with it is

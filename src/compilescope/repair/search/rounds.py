@@ -42,7 +42,7 @@ from compilescope.repair.search.attempts import (
     try_subject,
     verify_all,
 )
-from compilescope.repair.search.budget import SPENT, Budget
+from compilescope.repair.search.budget import OUT_OF_TIME, Budget
 from compilescope.repair.search.options import SearchOptions, main_file
 from compilescope.repair.search.outcome import SearchResult, keep_run
 from compilescope.repair.trials.baseline import TrialBaseline, without_inductor
@@ -397,7 +397,8 @@ class _Search:
             return None
 
     def _not_tried(self) -> list[str]:
-        skipped = len({each.fingerprint for each in self.log.attempts() if each.reason == SPENT})
+        late = [each for each in self.log.attempts() if each.reason in OUT_OF_TIME]
+        skipped = len({each.fingerprint for each in late})
         budget = f"The time budget of {self.budget.seconds or 0:g} s"
         notes = [f"{budget} ended {what}." for what in self.cut]
         if skipped:
