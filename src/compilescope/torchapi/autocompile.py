@@ -24,11 +24,15 @@ from torch._dynamo.external_utils import wrap_inline
 from torch._guards import CompileContext
 from torch.fx._symbolic_trace import is_fx_symbolic_tracing
 
+from compilescope.torchapi import regions
+
 EVERY_OUTERMOST = "*"
 _CALL: Any = torch.nn.Module.__call__
 _TORCHS_CALL: CodeType = _CALL.__code__
 _WRAPPER = "compile_wrapper"
 """What the function that `torch.compile` returns is called in its own code (torch 2.11 to 2.15)."""
+_REGION = "call_region"
+"""What `regions` puts around it."""
 _EVAL_FRAME = torch._dynamo.eval_frame.__file__
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 
@@ -173,7 +177,10 @@ def _is_compiled(frame: FrameType | None) -> bool:
 
 
 def _runs_compiled(code: CodeType) -> bool:
-    return code.co_name == _WRAPPER and code.co_filename == _EVAL_FRAME
+    """Also where a region is watched, or runs eagerly for once: it is that call already."""
+    if code.co_name == _WRAPPER:
+        return code.co_filename == _EVAL_FRAME
+    return code.co_name == _REGION and code.co_filename == regions.__file__
 
 
 def _is_traced() -> bool:
