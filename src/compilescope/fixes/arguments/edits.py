@@ -105,7 +105,23 @@ def _marks(
                 wanted = split_name(value)
                 named[each.arg] = hoisted(edit, site, each.arg, wanted, earlier=list(named))
             name = named[each.arg]
-        yield line(edit.module_name("torch"), name + each.path)
+        yield _marking(edit, site, name + each.path, line)
+
+
+def _marking(edit: Edit, site: CallSite, value: str, line: MarkLine) -> str:
+    """The line; in loops where it is for all items of a list, which may be empty."""
+    torch = edit.module_name("torch")
+    name, *items = value.split(_EACH)
+    if not items:
+        return line(torch, value)
+    scope = site.module.scope(site.call)
+    lines = []
+    for level in range(len(items)):
+        item = "tensor" + "s" * (len(items) - 1 - level)
+        item = edit.module.fresh_name(item) if scope is not None and item in scope else item
+        lines.append(f"{'    ' * level}for {item} in {name}:")
+        name = item
+    return "\n".join([*lines, "    " * len(items) + line(torch, name)])
 
 
 def _is_literal(node: cst.BaseExpression) -> bool:
@@ -160,10 +176,12 @@ def operand(text: str) -> str:
     return text if isinstance(tree, simple) or tree.lpar else f"({text})"
 
 
+_EACH = "[*]"
+"""In a value's name: each of the items there."""
 _ROOT = late(r"[A-Za-z_]\w*")
 _KEYWORD = late(r"^kwargs\['(\w+)'\]")
 _POSITION = late(r"^args\[(\d{1,9})\]")
-_COMPUTED = late(r"\[(?!-?\d+\]|['\"])")
+_COMPUTED = late(r"\[(?!-?\d+\]|\*\]|['\"])")
 """`x[mask]`, `x[1:]`. What a call passes is guarded with a constant there."""
 _STORED = late(r"\.(?:_modules|_parameters|_buffers)\['")
 

@@ -26,6 +26,7 @@ from compilescope.source.trees import cst
 from compilescope.texts import whole_number
 
 _SIZE = ".size()["
+_NUMBERED = late(r"\[\d+\]")
 _GIVEN = late(r"args\[(\d{1,3})\]")
 _WORD = late(r"kwargs\['(\w+)'\]")
 _ELSEWHERE = ("G[", "___", "self.", "fn.")
@@ -82,7 +83,28 @@ def sizes_with(subject: Subject, dim: int) -> list[str]:
         tensor, ends, rest = other.subject.rpartition(_SIZE)
         if ends and rest == f"{dim}]" and (other.expected, other.actual) == change:
             found.append(tensor)
-    return [each for each in dict.fromkeys(found) if each == found[0] or _is_argument(each)]
+    kept = [each for each in dict.fromkeys(found) if each == found[0] or _is_argument(each)]
+    return list(dict.fromkeys(_of_all_items(subject, each) for each in kept))
+
+
+def _of_all_items(subject: Subject, tensor: str) -> str:
+    """`cache[*][*]` for `cache[0][0]`, where the sizes of other items changed with it, or the list
+    was empty in some calls."""
+    root, indices, rest = tensor.partition("[")
+    pattern = _NUMBERED.sub("[*]", indices + rest)
+    if pattern not in ("[*]", "[*][*]"):
+        return tensor
+    changed = {
+        name.rpartition(_SIZE)[0]
+        for guard in subject.guards
+        for name in (guard.subject, *guard.also)
+    }
+    several = any(
+        each != tensor and _NUMBERED.sub("[*]", each) == root + pattern for each in changed
+    )
+    lengths = [each for each in subject.guards if each.subject == f"len({root})"]
+    empty = any("0" in (each.expected, each.actual) for each in lengths)
+    return root + pattern if several or empty else tensor
 
 
 def _is_argument(tensor: str) -> bool:

@@ -21,6 +21,7 @@ from compilescope.fixes.branches.quantifiers import quantifier_of
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.statements.outputs import output_of
 from compilescope.fixes.statements.shell import Shell, leave_alone
+from compilescope.fixes.statements.work_first import work_first
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.tensors import bare
 from compilescope.source.flow.aliasing import is_fresh
@@ -63,7 +64,8 @@ _METHODS = ("item", "tolist")
 
 def done_afterwards(subject: Subject, outside: Sequence[cst.BaseStatement]) -> Patch:
     """These statements, and the last `return`, run when the core has. Raises `Refused` where more
-    is computed after them, or with what they give."""
+    is computed after them with what they give."""
+    subject, outside = work_first(subject, outside, grown_list)
     body = statements_of(subject.function)
     start = min(body.index(each) for each in outside)
     kept = [
@@ -107,7 +109,7 @@ def _computed_first(
         passed = body[start : body.index(statement)]
         between = bound_names(passed)
         unknown = [each for each in passed if each not in known and not _is_quiet(module, each)]
-        for piece in _heavy(subject, statement):
+        for piece in _heavy(subject, statement, is_first=statement is kept[0]):
             shown = short(module, piece.node)
             later = sorted(module.names_in(piece.node) & between)
             if later:
@@ -168,8 +170,9 @@ def _handed_on(module: SourceModule, statement: cst.BaseStatement) -> set[str]:
     return found
 
 
-def _heavy(subject: Subject, statement: cst.BaseStatement) -> Iterator[_Piece]:
-    """Raises `Refused` for a piece that does more than compute: it would come too early."""
+def _heavy(subject: Subject, statement: cst.BaseStatement, *, is_first: bool) -> Iterator[_Piece]:
+    """Raises `Refused` for a piece that does more than compute: it would come too early. The only
+    one of the first statement comes when it always came."""
     module = subject.module
     parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else ()
     only = parts[0] if len(parts) == 1 else None
@@ -178,14 +181,20 @@ def _heavy(subject: Subject, statement: cst.BaseStatement) -> Iterator[_Piece]:
     value = only.value if isinstance(only, (cst.Assign, cst.Return, cst.Expr)) else None
     if value is None:
         raise Refused(f"`{short(module, statement)}` is not a statement of its own")
-    for part in _parts(module, value, called=isinstance(only, cst.Expr)):
-        for piece in list(_pieces(subject, part)) or [_Piece(part)]:
-            if is_light_value(module, piece.node):
-                continue
-            found = first(module, [piece.node], "effect", "unknown", "by-value")
-            if found is not None and not piece.code:
-                raise Refused(found.words.replace("the branch", "the statement"))
-            yield piece
+    pieces = [
+        piece
+        for part in _parts(module, value, called=isinstance(only, cst.Expr))
+        for piece in list(_pieces(subject, part)) or [_Piece(part)]
+    ]
+    in_its_time = is_first and len(pieces) == 1
+    for piece in pieces:
+        if is_light_value(module, piece.node):
+            continue
+        early = () if in_its_time else ("effect", "unknown")
+        found = first(module, [piece.node], *early, "by-value")
+        if found is not None and not piece.code:
+            raise Refused(found.words.replace("the branch", "the statement"))
+        yield piece
 
 
 def _parts(
