@@ -60,7 +60,8 @@ class _FixCommand(ProgramCommand):
     short_help="Propose patches for graph breaks and recompiles, each verified by running it.",
     help="Run a program and try fixes for its graph breaks and recompiles, each in fresh "
     "processes. Only verified fixes are shown: the graph break or recompile is gone, "
-    "nothing else gets worse, and the program computes and prints the same. No file is "
+    "nothing else gets worse, and the program computes and prints the same but for what is "
+    "said of the fix, such as output that comes later. No file is "
     "changed without --write or --script.\n\n"
     "Everything after SCRIPT, -m, -c or --torchrun belongs to the program, except --write, "
     "--script, --force, --site, --rule, --safe-only, --isolated, --no-time and --json, which "
