@@ -194,6 +194,11 @@ def env_rank() -> int:
     return int(value) if value.isdigit() else 0
 
 
+def is_rank() -> bool:
+    """Is this one of the processes that torchrun starts?"""
+    return "LOCAL_RANK" in os.environ and "RANK" in os.environ
+
+
 def current_test() -> str | None:
     """The pytest node that runs now, as pytest tells it."""
     value = os.environ.get("PYTEST_CURRENT_TEST")

@@ -80,6 +80,7 @@ def _fixed(folder: Path, **fields: Any) -> SearchResult:
         (("train.py", "--site", "here:there"), "does not name a line"),
         (("train.py", "--rule", "nope"), "No fix is named nope"),
         (("train.py", "--write", "--script"), "not both"),
+        (("--script", "--torchrun", "train.py"), "--script cannot be used with --torchrun"),
         (("--output", "x.py", "train.py"), "--output needs --script"),
         (("train.py", "--force"), "--force needs"),
         (("--backend", "eager", "train.py"), "--backend needs"),
@@ -352,9 +353,15 @@ def test_the_program_of_a_run(
     create_run(folder / "home", header)
     create_run(folder / "home", RunHeader(run="def", tool="0", command=("-c", "x = 1"), cwd=""))
     create_run(folder / "home", RunHeader(run="ghi", tool="0", command=("x.py",), cwd="/no/such"))
+    ranks = ("torchrun", "--nproc-per-node", "2", "x.py")
+    create_run(folder / "home", RunHeader(run="mno", tool="0", command=ranks, cwd=header.cwd))
     create_run(folder / "home", RunHeader(run="jkl", tool="0", command=("pytest", "x"), cwd=""))
     found.outcome = outcome(before=totals(), after=totals())
-    for run, expected in (("abc", ("script", ("x.py", "--a"))), ("def", ("code", ("x = 1",)))):
+    for run, expected in (
+        ("abc", ("script", ("x.py", "--a"))),
+        ("def", ("code", ("x = 1",))),
+        ("mno", ("torchrun", ranks[1:])),
+    ):
         _fix("--dir", str(folder / "home"), "--run", run)
         target, options = found.asked[-1]
         assert (target.kind, target.words) == expected

@@ -89,9 +89,10 @@ def test_only_what_the_core_reads_is_handed_in() -> None:
         "    n = more['n']\n    stop()\n    z = x * scale + n\n    return z.sin()\n",
         "stop()",
     )
-    assert "def _f_compiled(x, scale, n):\n    z = x * scale + n\n    return z.sin()\n" in text
-    assert "    stop()\n    return _f_compiled(x, scale, n)\n" in text
-    assert "@torch._dynamo.decorators.skip\ndef f(x, y, *rest, scale=2, **more):" in text
+    assert "def _f_result(x, scale, n):\n    z = x * scale + n\n    return z.sin()\n" in text
+    assert "    stop()\n    return _f_result(x, scale, n)\n" in text
+    # No public decorator leaves a function alone that is itself given to torch.compile.
+    assert "has no decorator for this\n@torch._dynamo.decorators.skip\ndef f(x, y, *rest," in text
 
 
 def test_several_names_come_back() -> None:
@@ -102,7 +103,7 @@ def test_several_names_come_back() -> None:
         "log",
     )
     assert "    return aux, loss\n" in text
-    assert "    aux, loss = _f_compiled(x)\n    loss.backward()\n    log(aux)\n" in text
+    assert "    aux, loss = _aux_and_loss(x)\n    loss.backward()\n    log(aux)\n" in text
     assert "@th._dynamo.decorators.skip" in text
 
 
@@ -122,8 +123,8 @@ def test_a_method_keeps_its_object() -> None:
         "        return this.w * x\n",
         "append",
     )
-    assert "    def _f_compiled(this, x):\n        return this.w * x\n" in text
-    assert "        return this._f_compiled(x)\n" in text
+    assert "    def _f_result(this, x):\n        return this.w * x\n" in text
+    assert "        return this._f_result(x)\n" in text
     assert "    @torch.compiler.disable(recursive=False)\n    def f(this, x):" in text
 
 
@@ -154,9 +155,43 @@ def test_a_piece_is_a_function_of_the_file() -> None:
     first, last = statements_of(function)
     edit = Edit(module)
     Shell(edit, function, Split([], [first], [last])).write_part("torch._dynamo.nonstrict_trace")
-    piece = "@torch._dynamo.nonstrict_trace\ndef _f_piece(x):\n    y = x.a()\n    return y\n"
+    piece = "@torch._dynamo.nonstrict_trace\ndef _f_result(x):\n    y = x.a()\n    return y\n"
     assert f"\n\n{piece}\n\nclass M:" in edit.text()
-    assert edit.text().endswith("        y = _f_piece(x)\n        return y.b()\n")
+    assert edit.text().endswith("        y = _f_result(x)\n        return y.b()\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "expected"),
+    [
+        ("a = 1; b = f(a)  # end\n", "before", "a = 1\nnew()\nb = f(a)  # end\n"),
+        ("# top\nb = f(1); c = 2\n", "before", "# top\nnew()\nb = f(1); c = 2\n"),
+        ("a = 1; b = f(a); c = 2\n", "after", "a = 1; b = f(a)\nnew()\nc = 2\n"),
+        ("a = 1; b = f(a)  # end\n", "after", "a = 1; b = f(a)  # end\nnew()\n"),
+        (
+            "def g():\r\n\ta = 1; f(a);\r\n",
+            "before",
+            "def g():\r\n\ta = 1\r\n\tnew()\r\n\tf(a)\r\n",
+        ),
+        ("for a in b: f(a)\n", "before", ""),
+        ("if a: b = 1; f(b)\n", "after", ""),
+        ("@f(1)\ndef g():\n    pass\n", "before", "new()\n@f(1)\ndef g():\n    pass\n"),
+    ],
+)
+def test_a_line_with_several_statements_is_split(text: str, where: str, expected: str) -> None:
+    module = SourceModule("/p.py", text)
+    call = next(
+        each
+        for each in module.walk()
+        if isinstance(each, cst.Call) and isinstance(each.func, cst.Name) and each.func.value == "f"
+    )
+    edit = Edit(module)
+    put = edit.put_before if where == "before" else edit.put_after
+    if not expected:
+        with pytest.raises(Refused, match="shares a line"):
+            put(call, "new()")
+        return
+    put(call, "new()")
+    assert edit.text() == expected
 
 
 def test_a_definition_put_before_leaves_comments_where_they_are() -> None:

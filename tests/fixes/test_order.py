@@ -7,6 +7,7 @@ import itertools
 
 from compilescope.fixes.catalogue import all_fixes
 from compilescope.fixes.fix import Fix
+from compilescope.repair.search.options import SearchOptions
 
 SMALL = 3
 """Lines of a diff: a statement with a condition around it."""
@@ -41,6 +42,8 @@ def test_a_small_change_comes_before_a_custom_operator() -> None:
 def test_what_reaches_further_comes_after_what_is_local() -> None:
     """A flag or a caller's change of anything comes after every exact change at the place."""
     far = {fix.id: fix.order for fix in all_fixes() if fix.kind == "config"}
+    # The flag holds for one kind of call, and what it changes is where a line comes.
+    assert far.pop("print-after-graph") < 100
     assert all(order >= 100 for order in far.values()), far
 
 
@@ -49,7 +52,11 @@ def test_scaffolds_come_last() -> None:
     assert min(scaffolds) > max(fix.order for fix in all_fixes() if fix.kind == "source")
 
 
-def test_a_print_for_eager_runs_comes_before_an_operator_and_a_flag() -> None:
+def test_output_that_stays_comes_before_output_that_is_left_out() -> None:
     order = [fix.id for fix in all_fixes()]
-    wanted = ["print-while-eager", "print-in-graph", "print-after-graph"]
+    wanted = ["print-after-graph", "print-in-graph", "print-while-eager"]
     assert sorted(wanted, key=order.index) == wanted
+    by_name = [fix.id for fix in all_fixes() if fix.by_name]
+    assert by_name == ["print-while-eager"]
+    assert not SearchOptions().wants_fix("print-while-eager")
+    assert SearchOptions(rules=frozenset({"print-while-eager"})).wants_fix("print-while-eager")

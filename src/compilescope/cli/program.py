@@ -133,7 +133,7 @@ def program_options(function: F) -> F:
 
 
 def script_options(function: F) -> F:
-    """The same for commands that run a program again and again, which no launcher starts."""
+    """The same for commands that run a program again and again, which pytest does not start."""
     return _with_options(function, (*_WAYS_TO_RUN, *_WHAT_TO_COMPILE))
 
 
@@ -150,11 +150,12 @@ _WAYS_TO_RUN: _Options = (
     click.option("-m", "_m", is_flag=True, help="Run a module."),
     click.option("-c", "_c", is_flag=True, help="Run a string of Python."),
 )
+torchrun_option = click.option(
+    "--torchrun", "_torchrun", is_flag=True, help="Run torchrun; events record their rank."
+)
 _LAUNCHERS: _Options = (
     click.option("--pytest", "_pytest", is_flag=True, help="Run pytest; events record their test."),
-    click.option(
-        "--torchrun", "_torchrun", is_flag=True, help="Run torchrun; events record their rank."
-    ),
+    torchrun_option,
 )
 _WHAT_TO_COMPILE: _Options = (
     click.option(

@@ -49,7 +49,8 @@ _LAST_RESORT = 200  # `Fix.order` from which a change comes after what a person 
 _BROKEN_VALUE = "broken-value"
 _STILL_A_VALUE = ("value-from-outside", "value-read-first", "outside-of-compiled")
 """Without the break, but with the value as an argument, which is guarded as it was before."""
-_RUNNERS = ("pytest", "torchrun", "-")
+_NOT_RUN = ("pytest", "-")
+"""How a command begins that `fix` does not run: a test session, standard input."""
 _READING_RULES = ("scalar-extraction", "tensor-if")
 """What Dynamo breaks at where torch_xla reads a value."""
 _KEEPS_VALUES = frozenset(
@@ -207,9 +208,10 @@ class _Adviser(msgspec.Struct, dict=True):
     def fix_command(self) -> str:
         """What to type; empty where `fix` has nothing to run."""
         command = self.run.header.command
-        if not command or command[0] in _RUNNERS:
+        if not command or command[0] in _NOT_RUN:
             return ""
-        return shlex.join(["compilescope", "fix", *command])
+        flag = ["--torchrun"] if command[0] == "torchrun" else [command[0]]
+        return shlex.join(["compilescope", "fix", *flag, *command[1:]])
 
     def is_drawn(self, finding: Finding) -> bool:
         """Will anybody see what is said of it? Of thousands of entries that are one cause the first

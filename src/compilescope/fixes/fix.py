@@ -49,6 +49,8 @@ class Fix(msgspec.Struct, frozen=True, dict=True):
     observable: bool = False
     """Each of its patches changes something that one can observe, which its `states` says."""
     """Raises `Refused` with the reason where it does not fit."""
+    by_name: bool = False
+    """Only tried where it is asked for by its id: what it loses is for its user to decide."""
     only_run_tells: bool = False
     """It switches off something that the program may need, or only lessens what is lost: without a
     run it is no advice."""

@@ -263,7 +263,7 @@ INDEX: dict[str, Indexed] = {
         ),
     ),
     "print-after-graph": Indexed(
-        "breaks.print_after_graph", 110, "config", ("logging-call", "print-call")
+        "breaks.print_after_graph", 57, "config", ("logging-call", "print-call")
     ),
     "print-in-graph": Indexed(
         "breaks.print_in_graph",
@@ -281,7 +281,7 @@ INDEX: dict[str, Indexed] = {
     ),
     "print-while-eager": Indexed(
         "breaks.print_while_eager",
-        57,
+        190,
         "source",
         ("GB0109", "logging-call", "outside-call", "print-call", "scalar-extraction"),
     ),

@@ -239,7 +239,7 @@ class ShownAdvice(msgspec.Struct, frozen=True):
     from_stdin: bool = False
     """Of a program that is in no file."""
     runner: str = ""
-    """What ran the program, where `fix` does not: `pytest` or `torchrun`."""
+    """What ran the program, where `fix` does not: `pytest`."""
     folding: bool = False
     """Read on a page, where what only some readers want can be folded away."""
     places: dict[str, str] = msgspec.field(default_factory=dict)

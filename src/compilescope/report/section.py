@@ -164,7 +164,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             in_python=self.reader == "python",
             from_log=self.run.count(LogRead) > 0,
             from_stdin=first == "-",
-            runner=first if first in ("pytest", "torchrun") else "",
+            runner=first if first == "pytest" else "",
             folding=self.page,
         )
 

@@ -73,6 +73,11 @@ class ProgramRun:
         return self.target[0] in _ALONE and self.fits
 
     @property
+    def fixable(self) -> bool:
+        """Can `fix` run it?"""
+        return (self.alone or self.target[0] == "torchrun") and self.fits
+
+    @property
     def compiling(self) -> bool:
         """Did we compile what the program does not?"""
         return self.compile_all or bool(self.compile_names)
@@ -145,7 +150,7 @@ def _can_mend(seen: Digest, given: ProgramRun) -> bool:
     """Is there a fix to try? The program must run to its end, or fail by what may be mended."""
     from compilescope.analysis.findings import findings
 
-    if not given.alone:
+    if not given.fixable:
         return False
     refused = any(not failure.suppressed for failure in seen.failures)
     if not (seen.ended.in_order or refused):

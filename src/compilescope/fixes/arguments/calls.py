@@ -167,7 +167,7 @@ def _check_order(site: CallSite) -> None:
             raise Refused("another call in the same statement runs first")
 
 
-def statement_before(site: CallSite) -> cst.BaseStatement:
+def statement_before(site: CallSite) -> cst.CSTNode:
     """The statement before which a line runs once for each time that the call does.
     Raises `Refused` in a comprehension, a lambda, a `while` test and the like."""
     module = site.module
@@ -182,7 +182,8 @@ def statement_before(site: CallSite) -> cst.BaseStatement:
             raise Refused("the call shares a line with the statement around it")
         if isinstance(above, (cst.SimpleStatementLine, cst.If, cst.For, cst.With)):
             _check_block(module, above)
-            return above
+            simple = isinstance(above, cst.SimpleStatementLine)
+            return module.smallest_statement(site.call) if simple else above
         if isinstance(above, cst.BaseCompoundStatement):
             break
     raise Refused("no line can be inserted before the call")

@@ -137,8 +137,8 @@ def split_name(value: str) -> str:
     return "first" if name == "args" else name
 
 
-def _is_there(site: CallSite, statement: cst.BaseStatement, text: str) -> bool:
-    block = site.module.block_of(statement)
+def _is_there(site: CallSite, statement: cst.CSTNode, text: str) -> bool:
+    block = site.module.block_of(site.module.statement_of(statement))
     above = [each for each in block.body if site.module.line(each) < site.module.line(statement)]
     return any(site.module.code(each).strip() == text for each in above)
 

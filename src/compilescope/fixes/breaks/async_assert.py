@@ -92,6 +92,6 @@ FIX = Fix(
     kind="source",
     why="`torch._assert_async` is an operator: Dynamo traces it, every backend keeps it if it "
     "has a message, and it raises RuntimeError with that message once the values are "
-    "computed.",
+    "computed. It has no public name.",
     propose=asked_by_name(_propose),
 )

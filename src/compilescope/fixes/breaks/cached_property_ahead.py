@@ -19,11 +19,12 @@ def _propose(subject: Subject) -> Patch:
     name, made = _read(subject)
     edit = Edit(module)
     known = False
-    for line, variable in _objects(module, made.name.value):
+    for assignment, variable in _objects(module, made.name.value):
+        line = module.statement_of(assignment)
         text = f"{variable}.{name}  # compute it once, before compiling"
         if any(module.code(each).strip() == text for each in module.following(line)):
             raise NotMeant("it is already computed ahead of time")
-        edit.put_after(line, text)
+        edit.put_after(assignment, text)
         known = True
     if not known:
         raise Refused(f"this file does not create a `{made.name.value}` and give it a name")
@@ -54,16 +55,13 @@ def _owner(module: SourceModule, name: str) -> cst.ClassDef | None:
     return found[0] if len(found) == 1 else None
 
 
-def _objects(module: SourceModule, name: str) -> list[tuple[cst.SimpleStatementLine, str]]:
-    """Lines that make one and give it a name, compiled or not; the first of each name."""
+def _objects(module: SourceModule, name: str) -> list[tuple[cst.Assign, str]]:
+    """Assignments that make one and give it a name, compiled or not; the first of each name."""
     found = []
-    for line in module.walk():
-        if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+    for each in module.walk():
+        if not isinstance(each, cst.Assign) or len(each.targets) != 1:
             continue
-        only = line.body[0]
-        if not isinstance(only, cst.Assign) or len(only.targets) != 1:
-            continue
-        target, value = only.targets[0].target, only.value
+        target, value = each.targets[0].target, each.value
         if module.calls(value, "torch.compile") and isinstance(value, cst.Call) and value.args:
             value = value.args[0].value
         if (
@@ -72,7 +70,7 @@ def _objects(module: SourceModule, name: str) -> list[tuple[cst.SimpleStatementL
             and isinstance(value.func, cst.Name)
             and value.func.value == name
         ):
-            found.append((line, target.value))
+            found.append((each, target.value))
     return found
 
 

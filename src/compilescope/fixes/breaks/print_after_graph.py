@@ -78,9 +78,10 @@ FIX = Fix(
     id="print-after-graph",
     title="let Dynamo print after the graph",
     rules=frozenset({"print-call", "logging-call"}),
-    order=110,
+    order=57,
     kind="config",
     why="With `reorderable_logging_functions`, Dynamo collects the calls and makes them once "
     "the graph has run. The lines keep their order.",
     propose=_propose,
+    observable=True,
 )

@@ -144,12 +144,13 @@ def _is_asked(subject: Subject, call: cst.Call | None) -> bool:
 
 FIX = Fix(
     id="print-while-eager",
-    title="write the output in eager mode only",
+    title="leave the output out while compiled",
     rules=frozenset({"print-call", "logging-call", "scalar-extraction", "outside-call", "GB0109"}),
-    order=57,
+    order=190,
     kind="source",
     why="`torch.compiler.is_compiling()` is true while Dynamo traces, so the call is not in "
-    "the graph. Eager runs print as before.",
+    "the graph. Eager runs print as before, compiled ones print nothing.",
     propose=_propose,
     observable=True,
+    by_name=True,
 )

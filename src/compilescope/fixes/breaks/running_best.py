@@ -56,7 +56,7 @@ def _propose(subject: Subject) -> Patch:
     if given:
         edit.replace_statement(subject.statement, loop)
     else:
-        edit.put_before(subject.statement, loop)
+        edit.put_before(call, loop)
         edit.replace(call, cst.Name(name))
     if isinstance(things, cst.List) and things.elements:
         return Patch(edit.files(), states=states)

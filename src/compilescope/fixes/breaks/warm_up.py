@@ -44,7 +44,7 @@ def _propose(subject: Subject) -> Patch:
     before = above[: list(above).index(line)]
     if any(module.code(each).strip() == text.strip() for each in before):
         raise NotMeant("it is already called eagerly first")
-    edit.put_before(line, text)
+    edit.put_before(call if isinstance(line, cst.SimpleStatementLine) else line, text)
     return Patch(edit.files(), states=_STATES, allows=frozenset({"other-random-numbers"}))
 
 

@@ -155,6 +155,8 @@ def _for_return(subject: Subject) -> Patch:
     edit = Edit(module)
     work = ReturnedValue(subject, torch_name(subject, edit))
     before = list(found.rest[:-1])
+    if found.rest and len(found.rest[-1].body) > 1:  # type: ignore[attr-defined]
+        raise Refused("the last `return` shares its line with other statements")
     test, head = truth.tensor, ""
     if before:
         if truth.static:

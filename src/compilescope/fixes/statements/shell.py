@@ -43,6 +43,10 @@ Statements: TypeAlias = "Sequence[cst.BaseStatement]"
 # stands as a decorator of that method itself.
 _PUBLIC = "compiler.disable(recursive=False)"
 _PRIVATE = "_dynamo.decorators.skip"
+_WHY_PRIVATE = "# left to Python, but not what it calls; torch.compiler has no decorator for this"
+_SHORTEST, _MOST_NAMES = 3, 3
+"""Letters of a name that says something, and names that one of a function can be made of. Chosen:
+`x` and `h2` say nothing, and more names than these are a sentence."""
 
 
 @dataclass
@@ -64,20 +68,20 @@ class Shell:
         )
         public = self._is_method and not under_compile
         skip = f"{torch}.{_PUBLIC if public else _PRIVATE}"
-        self._write("compiled", skip, "", early=early)
+        self._write(skip, "", early=early)
 
     def write_part(self, decorator: str) -> None:
         """The function stays compiled; its core is a function with this decorator."""
-        self._write("piece", "", decorator, early=False)
+        self._write("", decorator, early=False)
 
-    def _write(self, word: str, skip: str, mark: str, *, early: bool) -> None:
+    def _write(self, skip: str, mark: str, *, early: bool) -> None:
         module, split = self.edit.module, self.split
         check_splittable(module, self.function, split)
-        name = module.fresh_name(f"_{self.function.name.value.lstrip('_')}_{word}")
         # A piece reads nothing of its object.
         method = self._is_method and not mark
         given = self._given(method)
         after, core, returned = self._ends(early=early)
+        name = module.fresh_name(self._name_of(core))
         callee = f"{parameters_of(self.function)[0]}.{name}" if method else name
         call = f"{callee}({', '.join(given[1:] if method else given)})"
         if returned is None:
@@ -95,6 +99,23 @@ class Shell:
         inner = [*split.outer_before, *inner, *split.outer_after]
         self._put_core(name, given, core, mark)
         self._put_shell(inner, skip)
+
+    def _name_of(self, core: Statements) -> str:
+        """After what it returns: `_loss_and_logits`; where that says nothing, after the function. A
+        method's has both, since classes further up may use the shorter name."""
+        last = core[-1]
+        parts = last.body if isinstance(last, cst.SimpleStatementLine) else ()
+        end = parts[-1] if parts else None
+        own = self.function.name.value.lstrip("_")
+        if not isinstance(end, cst.Return) or end.value is None:
+            return f"_{own}_steps"
+        several = isinstance(end.value, cst.Tuple)
+        values = [e.value for e in end.value.elements] if several else [end.value]  # type: ignore[attr-defined]
+        names = [each.value.strip("_") for each in values if isinstance(each, cst.Name)]
+        if len(names) == len(values) <= _MOST_NAMES and all(map(_says_something, names)):
+            held = "_and_".join(names)
+            return f"_{own}_{held}" if self._is_method else f"_{held}"
+        return f"_{own}_results" if several else f"_{own}_result"
 
     def _made_first(self, name: str) -> str:
         """The code of what is computed before the core."""
@@ -129,7 +150,7 @@ class Shell:
             inner = self._under(mode, inner)
         shell = function.with_changes(body=block.with_changes(body=list(inner)))
         if skip:
-            mark = cst.Decorator(edit.expression(skip))
+            mark = _decorator(edit, skip)
             kept = [each for each in function.decorators if each not in modes]
             shell = shell.with_changes(decorators=[*kept, mark])
             if not function.decorators:
@@ -223,6 +244,19 @@ class Shell:
         core += self.edit.statements(f"{name} = {module.code(value)}")
         made = self.edit.statements(f"return {name}")[0]
         return made.with_changes(leading_lines=line.leading_lines)
+
+
+def _says_something(name: str) -> bool:
+    made_up = name.rstrip("_0123456789") in ("value", "result")
+    return len(name) >= _SHORTEST and not made_up
+
+
+def _decorator(edit: Edit, code: str) -> cst.Decorator:
+    """A private name says why it is there."""
+    if not code.endswith(_PRIVATE):
+        return cst.Decorator(edit.expression(code))
+    comment = cst.EmptyLine(indent=True, comment=cst.Comment(_WHY_PRIVATE))
+    return cst.Decorator(edit.expression(code), leading_lines=[comment])
 
 
 def leave_alone(edit: Edit, function: cst.FunctionDef) -> None:

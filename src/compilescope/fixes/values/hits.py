@@ -296,7 +296,7 @@ def _width_of(subject: Subject, edit: Edit, name: str, loop: cst.For) -> str:
         raise Refused(f"`{short(module, tensor)}` may have no dimensions")
     if not isinstance(tensor, cst.Name):
         fresh = module.fresh_name("scores")
-        edit.put_before(statement, f"{fresh} = {module.code(tensor)}")
+        edit.put_before(tensor, f"{fresh} = {module.code(tensor)}")
         edit.replace(tensor, cst.Name(fresh))
         return f"{fresh}.shape[{dim}]"
     for later, _, _ in _given(module, function, tensor.value):

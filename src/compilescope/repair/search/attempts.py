@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -379,8 +380,18 @@ def _stated(patch: Patch, verification: Verification) -> str:
 def _nothing(subject: Subject, refused: list[tuple[Fix, Refused]], number: int) -> FixAttempt:
     """The reason that matters is that of the first fix that fits but for one thing."""
     near = [str(each) for _, each in refused if not isinstance(each, NotMeant)]
-    reason = near[0] if near else _by_hand(subject) or "no fix exists for this"
+    reason = near[0] if near else _by_name(subject) or _by_hand(subject) or "no fix exists for this"
     return msgspec.structs.replace(_common(subject, refused, number), reason=reason)
+
+
+def _by_name(subject: Subject) -> str:
+    """A fix that is for its user to ask for."""
+    for fix in fixes_for(subject):
+        if fix.by_name:
+            with suppress(Exception):  # Refused, or a fault of a plugin: then it is no offer.
+                patch = fix.propose(subject.meant_for(fix.rules))
+                return f"`--rule {fix.id}`: {fix.title}. {patch.states}"
+    return ""
 
 
 def _by_hand(subject: Subject) -> str:

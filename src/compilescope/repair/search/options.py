@@ -123,9 +123,10 @@ class SearchOptions(ProgramOptions):
         return any(fix.id in self.rules and fix.rules & subject.keys for fix in all_fixes())
 
     def wants_fix(self, name: str) -> bool:
-        """Where fixes are named, only those are tried."""
+        """Where fixes are named, only those are tried; some only where they are."""
         named = self.rules & {fix.id for fix in all_fixes()}
-        return not named or name in named
+        by_name = {fix.id for fix in all_fixes() if fix.by_name}
+        return name in named if named else name not in by_name
 
 
 def main_file(target: Target) -> str:

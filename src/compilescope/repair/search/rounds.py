@@ -435,7 +435,7 @@ class _Search:
             verdict=proof.verdict if proof is not None else "unverified",
             reason=proof.reason if proof is not None else "",
             times=times,
-            notes=(*notes, *self._not_tried()),
+            notes=(*notes, *(proof.not_compared if proof else ()), *self._not_tried()),
             left=tuple(still_lost(last.captured, attempts)),
             uncovered=proof.uncovered if proof is not None else (),
             allows=frozenset().union(*(each.patch.allows for step in steps for each in step.kept)),

@@ -151,6 +151,18 @@ class TrialBaseline:
         asked = {"first": self.probed.told, "again": self.probed_again.told}
         return str(self.bench.ask("judge_itself", asked))
 
+    @property
+    def not_compared(self) -> list[str]:
+        """What no replay shows of it, in sentences."""
+        if not self.bench.launched:
+            return []
+        found = ["Values were compared on rank 0."] if self.probed.calls else []
+        return found + [
+            f"`{name}` works together with other ranks, so no single one can run it again: of its "
+            "results only the size was compared, and what the program prints."
+            for name in self.probed.collective
+        ]
+
     @functools.cached_property
     def replayable(self) -> ComparedValues:
         """What speaks against holding anything against its replays."""
@@ -162,7 +174,7 @@ class TrialBaseline:
             found.unknown(
                 f"the program ends differently when it runs eagerly{_last(probed.stderr)}"
             )
-        elif not probed.calls:
+        elif not probed.calls and not probed.collective:
             found.unknown("no compiled region is called")
         else:
             answer = self.bench.ask("judge_original", {"original": probed.told})

@@ -63,6 +63,11 @@ class ReplayedRun:
         return list(self.record.get("calls", ()))
 
     @property
+    def collective(self) -> list[str]:
+        """The names of regions that were not replayed, since other processes take part in them."""
+        return list(self.record.get("collective", ()))
+
+    @property
     def told(self) -> dict[str, Any]:
         """For who judges it elsewhere."""
         return {"folder": str(self.folder), "exit_status": self.exit_status}
@@ -139,6 +144,8 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     """The sets of inputs on which its regions were held against the original's, in words."""
     uncovered: tuple[UncoveredBreak, ...] = ()
     """Graph breaks that the original does not show."""
+    not_compared: tuple[str, ...] = ()
+    """What a verified version was not held against the original in, in sentences."""
     captured: CapturedRun | None = None
     """The run of the version that was tried."""
 

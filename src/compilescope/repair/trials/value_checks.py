@@ -89,6 +89,9 @@ def check_branches(
     inputs took was not compared."""
     covered = _compared(before.probed.record.get("coverage", {}), skipped)
     notes: list[str] = []
+    unseen = _unseen_condition(before.probed, changes)
+    if unseen:
+        return [FixCheck("branches", "unknown", unseen)], notes
     count = 0
     for branch in covered.get("branches", ()):
         change = changes.files.get(branch["file"])
@@ -115,6 +118,32 @@ def check_branches(
         return [FixCheck("branches", "pass", "the patch replaces no branch")], notes
     branches = "1 branch" if count == 1 else f"{count} branches"
     return [FixCheck("branches", "pass", f"both sides of {branches} were taken")], notes
+
+
+def _unseen_condition(probed: ReplayedRun, changes: Changes) -> str:
+    """A condition that a patch replaces and that may be in a region which was not replayed."""
+    if not probed.collective:
+        return ""
+    seen = {
+        (each["file"], each["line"])
+        for each in probed.record.get("coverage", {}).get("branches", ())
+    }
+    for file, change in changes.files.items():
+        for line in _conditions(change.old_text):
+            if line in change.removed and (file, line) not in seen:
+                source = change.old_text.splitlines()[line - 1].strip()
+                return f"the condition on line {line} ({source}) could not be tried both ways"
+    return ""
+
+
+def _conditions(text: str) -> Iterator[int]:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.If, ast.While, ast.IfExp, ast.BoolOp, ast.Assert, ast.Match)):
+            yield node.lineno
 
 
 def _compared(covered: dict[str, Any], skipped: Collection[list[Any]]) -> dict[str, Any]:

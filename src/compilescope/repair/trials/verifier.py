@@ -78,6 +78,7 @@ def verify(
         notes=tuple(dict.fromkeys(trial.notes)),
         inputs=tuple(dict.fromkeys(trial.inputs)),
         uncovered=trial.uncovered,
+        not_compared=tuple(before.not_compared) if verdict == "verified" else (),
         captured=after,
     )
 

@@ -17,6 +17,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,6 +37,7 @@ from compilescope.recorder import launcher
 from compilescope.recorder.target import Target
 from compilescope.repair.trials.child.fatal_inputs import read_fatal
 from compilescope.repair.trials.child.moved_regions import moved_regions
+from compilescope.repair.trials.child.ranks import read_collective, read_stderr, read_stdout
 from compilescope.repair.trials.losses import count_operators
 from compilescope.repair.trials.recorded_runs import CapturedRun, ReplayedRun, read_record
 from compilescope.repair.trials.run_look import RunLook
@@ -98,6 +100,12 @@ class Workbench:
         self._warm = warm or WarmParent()
         self.cold = "" if warm is not None else "there is no warm process"
         """Why all processes are fresh ones; empty where they need not be."""
+        self.launched = target.kind == "torchrun"
+        """Are the processes of the program started by a launcher?"""
+        if self.launched:
+            self.cool("torchrun starts the processes")
+        self._collective: list[int] = []
+        """The regions that one process cannot repeat alone."""
         self.deadline = deadline or Deadline()
         """What runs into it raises `OutOfTime`."""
         self.watch_s = self.probe_s = 0.0
@@ -228,6 +236,7 @@ class Workbench:
             "seconds": self.limit_s * _REPLAYING,
             "focus": [list(item) for item in focus],
             "like": like.plan_without(() if raising else like.raising) if like else None,
+            "collective": self._collective,
         }
         probed = self._replayed(version, options)
         if key is not None:
@@ -235,11 +244,15 @@ class Workbench:
         return probed
 
     def _replayed(self, version: Version, options: dict[str, Any]) -> ReplayedRun:
-        """Again without a family of made-up inputs that ends the process. Another version has to
-        bear what the original did."""
+        """Again without a family of made-up inputs that ends the process, and without a region in
+        which processes work together. Another version has to bear what the original did."""
         fatal: dict[int, list[str]] = {}
         while True:
             probed = self._replayed_once(version, {**options, "fatal": fatal})
+            region = read_collective(probed.folder)
+            if region is not None and options["like"] is None:
+                self._collective.append(region)
+                continue
             asked = read_fatal(probed.folder)
             known = fatal.setdefault(asked.region, []) if asked is not None else []
             if asked is None or asked.family in known or options["like"] is not None:
@@ -317,6 +330,10 @@ class Workbench:
                 ended = run_process(
                     command, child, place, stdin=self._stdin, limit_s=limit_s, started=started
                 )
+        if self.launched:
+            ended = replace(
+                ended, stdout=read_stdout(place), stderr=read_stderr(place) or ended.stderr
+            )
         if ended.timed_out and limit_s < self.limit_s:
             raise OutOfTime
         if "probe" in asked:
@@ -355,6 +372,7 @@ class Workbench:
             "compile_names": names,
             "backend": settings.compile_backend,
             "eager_random": not settings.time,
+            "launched": self.launched,
             **asked,
         }
         if "probe" in asked:

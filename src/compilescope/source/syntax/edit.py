@@ -91,13 +91,15 @@ class Edit:
             self.replace(following, following.with_changes(leading_lines=comments_above(following)))
         self.remove_statement(statement)
 
-    def put_before(self, statement: cst.BaseStatement, new: str | Statements) -> None:
+    def put_before(self, node: cst.CSTNode, new: str | Statements) -> None:
+        """Lines before the statement that a node is or lies in. Of `a = 1; b = f(a)` that is one of
+        the two: the line is split there."""
         made = self.statements(new) if isinstance(new, str) else list(new)
-        self._before.setdefault(statement, []).extend(made)
+        self._before.setdefault(self.module.smallest_statement(node), []).extend(made)
 
-    def put_after(self, statement: cst.BaseStatement, new: str | Statements) -> None:
+    def put_after(self, node: cst.CSTNode, new: str | Statements) -> None:
         made = self.statements(new) if isinstance(new, str) else list(new)
-        self._after.setdefault(statement, []).extend(made)
+        self._after.setdefault(self.module.smallest_statement(node), []).extend(made)
 
     def put_definition_before(self, statement: cst.BaseStatement, new: str | Statements) -> None:
         """A function or class of its own above another one: with blank lines between, and the

@@ -171,6 +171,19 @@ class SourceModule:
                 return each
         raise NotMeant("it is not part of a statement")
 
+    def smallest_statement(self, node: cst.CSTNode) -> cst.CSTNode:
+        """As `statement_of`; of a line with several statements the one that the node lies in.
+        Raises `Refused` in `if x: y` on one line."""
+        for each in itertools.chain([node], self.ancestors(node)):
+            if isinstance(each, cst.SimpleStatementSuite):
+                raise Refused("it shares a line with the statement around it")
+            above = self.parent(each)
+            if isinstance(above, cst.SimpleStatementLine) and len(above.body) > 1:
+                return each
+            if isinstance(each, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
+                return each
+        raise NotMeant("it is not part of a statement")
+
     def function_of(self, node: cst.CSTNode) -> cst.FunctionDef | None:
         """The function around it; None in a lambda or outside of any."""
         return self.around(node, cst.FunctionDef)

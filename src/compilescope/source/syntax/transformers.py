@@ -60,6 +60,9 @@ class Rewriter(cst.CSTTransformer):
 
     def _around(self, old: cst.CSTNode, now: cst.CSTNode) -> list[cst.CSTNode]:
         middle: list[cst.CSTNode] = list(self._statements.get(old, [now]))
+        if isinstance(old, cst.SimpleStatementLine) and middle == [now]:
+            assert isinstance(now, cst.SimpleStatementLine)
+            middle = self._split(old, now)
         before = list(self._before.get(old, ()))
         if before and middle:
             # The comments above a statement stay above what is put before it.
@@ -70,6 +73,38 @@ class Rewriter(cst.CSTTransformer):
                 before[0] = before[0].with_changes(leading_lines=[*leading, *own])
                 middle[0] = first.with_changes(leading_lines=())
         return [*before, *middle, *self._after.get(old, ())]
+
+    def _split(
+        self, old: cst.SimpleStatementLine, now: cst.SimpleStatementLine
+    ) -> list[cst.CSTNode]:
+        """`a = 1; b = f(a)`, with what is put around one of the two in lines of its own."""
+        if not any(part in self._before or part in self._after for part in old.body):
+            return [now]
+        lines: list[cst.CSTNode] = []
+        parts: list[cst.BaseSmallStatement] = []
+        last = 0
+
+        def end_line() -> None:
+            nonlocal last
+            if parts:
+                last = len(lines)
+                ending = parts.pop().with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+                lines.append(cst.SimpleStatementLine([*parts, ending]))
+                parts.clear()
+
+        for was, part in zip(old.body, now.body, strict=True):
+            if was in self._before:
+                end_line()
+                lines += self._before[was]
+            parts.append(part)
+            if was in self._after:
+                end_line()
+                lines += self._after[was]
+        end_line()
+        own = getattr(lines[0], "leading_lines", ())
+        lines[0] = lines[0].with_changes(leading_lines=[*now.leading_lines, *own])
+        lines[last] = lines[last].with_changes(trailing_whitespace=now.trailing_whitespace)
+        return lines
 
     def _defined(self, old: cst.CSTNode, now: list[cst.CSTNode], blank: int) -> list[cst.CSTNode]:
         made = self._definitions.get(old)

@@ -24,7 +24,7 @@ def _propose(tuned: TunedProgram) -> Patch:
             edit = edits.setdefault(module.path, Edit(module))
             torch = edit.module_name("torch")
             name = module.code(target)
-            edit.put_before(statement, f"{name}.to(memory_format={torch}.channels_last)")
+            edit.put_before(region.node, f"{name}.to(memory_format={torch}.channels_last)")
     if not edits:
         raise Refused("no module with a name is compiled in your own files")
     return Patch({p: text for edit in edits.values() for p, text in edit.files().items()})

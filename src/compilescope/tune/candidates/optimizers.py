@@ -75,7 +75,7 @@ def _compiled(tuned: TunedProgram) -> Patch:
         line = f"{names[0]}.step = {edit.module_name('torch')}.compile({names[0]}.step)"
         if line in module.text:
             raise Refused("the optimizer's step is already compiled")
-        edit.put_after(statement, line)
+        edit.put_after(call, line)
     return Patch({p: text for edit in edits.values() for p, text in edit.files().items()})
 
 

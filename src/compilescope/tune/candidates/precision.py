@@ -61,7 +61,7 @@ def _cast(edit: Edit, region: Region, device: str) -> None:
     if not isinstance(statement, cst.SimpleStatementLine):
         raise Refused("torch.compile is part of a larger statement")
     name = module.code(target)
-    edit.put_before(statement, f"{name}.forward = {cast}({name}.forward)")
+    edit.put_before(region.node, f"{name}.forward = {cast}({name}.forward)")
 
 
 CANDIDATES = (

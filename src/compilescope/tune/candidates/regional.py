@@ -37,9 +37,11 @@ def _edit(region: Region, blocks: BlockFacts) -> Edit:
     path = ".".join(filter(None, (name, blocks.path)))
     if any(part.isdigit() for part in path.split(".")):
         raise Refused("the blocks have no name of their own")
+    if region.form == "method" and len(statement.body) > 1:
+        raise Refused("the line compiles the model and does something else")
     edit = Edit(module)
     block = module.fresh_name("block")
-    edit.put_before(statement, f"for {block} in {path}:\n    {block}.compile({arguments})")
+    edit.put_before(region.node, f"for {block} in {path}:\n    {block}.compile({arguments})")
     if region.form == "method":
         edit.remove_statement(statement)
     else:

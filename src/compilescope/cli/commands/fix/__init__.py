@@ -17,7 +17,13 @@ from compilescope.cli.options import (
     python_option,
 )
 from compilescope.cli.output import all_option
-from compilescope.cli.program import ProgramCommand, Words, script_options, verdict_of
+from compilescope.cli.program import (
+    ProgramCommand,
+    Words,
+    script_options,
+    torchrun_option,
+    verdict_of,
+)
 from compilescope.cli.progress import ended_in_order
 from compilescope.errors import ToolError
 
@@ -36,7 +42,13 @@ class _FixCommand(ProgramCommand):
     )
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        others = ("-m MODULE [ARGS]...", "--run RUN", "--apply RUN", "--list")
+        others = (
+            "-m MODULE [ARGS]...",
+            "--torchrun [ARGS]...",
+            "--run RUN",
+            "--apply RUN",
+            "--list",
+        )
         for rest in ("SCRIPT [ARGS]...", *others):
             prefix = None if rest.startswith("SCRIPT") else "       "
             formatter.write_usage("compilescope fix", f"[OPTIONS] {rest}", prefix=prefix)
@@ -48,11 +60,12 @@ class _FixCommand(ProgramCommand):
     short_help="Propose patches for graph breaks and recompiles, each verified by running it.",
     help="Run a program and try fixes for its graph breaks and recompiles, each in fresh "
     "processes. Only verified fixes are shown: the graph break or recompile is gone, "
-    "nothing else gets worse, and the program computes and prints the same. No file is "
+    "nothing else gets worse, and the program computes and prints the same but for what is "
+    "said of the fix, such as output that comes later. No file is "
     "changed without --write or --script.\n\n"
-    "Everything after SCRIPT, -m or -c belongs to the program, except --write, --script, "
-    "--force, --site, --rule, --safe-only, --isolated, --no-time and --json, which may follow "
-    "it. "
+    "Everything after SCRIPT, -m, -c or --torchrun belongs to the program, except --write, "
+    "--script, --force, --site, --rule, --safe-only, --isolated, --no-time and --json, which "
+    "may follow it. "
     "Everything after -- belongs to the program. The program runs many times: each run "
     "gets the same piped input, and its output is not shown.\n\n"
     "Exit status: 0 if a fix is verified or there is nothing to fix; 1 if no fix could be "
@@ -105,6 +118,7 @@ class _FixCommand(ProgramCommand):
 @isolated_option
 @click.option("--no-time", "timed", flag_value=False, default=True, help="Do not time the result.")
 @script_options
+@torchrun_option
 @all_option
 @python_option
 @dir_option

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from compilescope.repair.delivery.emitter import ScriptPlan
     from compilescope.repair.search.options import SearchOptions
 
-_KINDS = ("script", "module", "code")
+_KINDS = ("script", "module", "code", "torchrun")
 _PATIENCE_S = 10.0
 """For a program's input on stdin. Chosen: what is piped comes sooner; else nobody would know why it
 waits."""
@@ -88,6 +88,8 @@ def read_request(words: Words, given: dict[str, Any]) -> FixRequest:
         home=home,
     )
     options.check()
+    if target.kind == "torchrun" and given["script"]:
+        raise ToolError("--script cannot be used with --torchrun: use --write or --apply RUN.")
     plan = plan_script(target, output) if given["script"] else None
     if plan is not None:
         plan.check(force=given["force"])
@@ -109,7 +111,7 @@ def _again(target: Target, given: dict[str, Any]) -> tuple[str, ...]:
         words += ["--limit", f"{given['limit']:g}"]
     if given["run"] is not None:
         return (*words, "--run", given["run"])
-    kinds = {"module": ["-m"], "code": ["-c"]}
+    kinds = {"module": ["-m"], "code": ["-c"], "torchrun": ["--torchrun"]}
     return (*words, *kinds.get(target.kind, []), *target.words)
 
 
@@ -138,7 +140,7 @@ def _target(words: Words, given: dict[str, Any]) -> Target:
                 hint="Save it, and give the file: `compilescope fix program.py`.",
             )
     if kind not in _KINDS:
-        raise ToolError("fix takes a script, -m MODULE or -c CODE.")
+        raise ToolError("fix takes a script, -m MODULE, -c CODE or --torchrun.")
     if not rest:
         raise ToolError("No program given.", hint="Try `compilescope fix script.py`, or -m MODULE.")
     return Target(kind, rest)  # type: ignore[arg-type]

@@ -186,7 +186,8 @@ def _next(
             again = ["--write", *program] if theirs or not outcome.run else ["--apply", outcome.run]
             yield f"To change your files{rest}:", _shown(again)
         script = "including third-party code" if theirs else "leaving your files unchanged"
-        yield f"To write a separate script, {script}:", _shown(["--script", *program])
+        if request.target.kind != "torchrun":
+            yield f"To write a separate script, {script}:", _shown(["--script", *program])
     if any(each.kept and not each.safe for each in kept):
         yield (
             "To use only fixes that change nothing you can observe:",

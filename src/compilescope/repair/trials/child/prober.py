@@ -21,6 +21,7 @@ import torch
 
 from compilescope.diff.runs.trial import TrialOutcome, TrialValue
 from compilescope.repair.trials.child.branches import Coverage, SourceBranch
+from compilescope.repair.trials.child.collectives import alone, is_in_group, one_process
 from compilescope.repair.trials.child.fatal_inputs import FatalInputs, asking
 from compilescope.repair.trials.child.iterators import renewing, settled
 from compilescope.repair.trials.child.kept_outcomes import OutcomeKeeper, claim, size_of
@@ -120,6 +121,7 @@ class Prober:
         self._like = {(p["region"], p["call"]): p for p in options["like"] or ()}
         self._follows = options["like"] is not None
         self._fatal = {int(region): families for region, families in options["fatal"].items()}
+        self._collective = set(options["collective"])
         self._places: list[tuple[str, int]] = [(file, line) for file, line in options["focus"]]
         self._coverage = Coverage({file for file, _ in self._places})
         self._regions = Regions(self._on_call)
@@ -129,6 +131,7 @@ class Prober:
         self._record: dict[str, Any] = {
             "calls": [],
             "left_out": [],
+            "collective": [],
             "regions": [],
             "trails": {},
         }
@@ -149,7 +152,8 @@ class Prober:
         entry = None
         if self._lock.acquire(blocking=False):
             try:
-                entry = self._ask(region, args, kwargs)
+                with one_process():
+                    entry = self._ask(region, args, kwargs)
             finally:
                 self._lock.release()
         with self._regions.calling("eager"):
@@ -227,7 +231,10 @@ class Prober:
             if like is not None:
                 entry["held"] = self._kept_leaves(replay.held(like["changed"]), {})
             entry["random"] = random_state()
-            self._ask_all(replay, entry, begun)
+            # Compiled replays follow eager ones, which have shown that they need nobody else.
+            eager = alone(self._folder, region.number)
+            with contextlib.nullcontext() if self._compiled else eager:
+                self._ask_all(replay, entry, begun)
         except Exception as error:  # The border: whatever a program's objects do to a replay.
             words = " ".join(str(error).split())[:300]
             entry["left_out"] = f"{type(error).__name__}: {words}"
@@ -242,6 +249,10 @@ class Prober:
     def _wanted(self, region: CompiledRegion, number: int, args: Any, kwargs: Any) -> bool:
         if self._follows:
             return (region.number, number) in self._like
+        if region.number in self._collective:
+            if number == 1:
+                self._record["collective"].append(region.name)
+            return False
         known = self._signatures.setdefault(region, set())
         signature = _signature_of(args, kwargs)
         if len(known) >= CALLS or (signature in known and number > 2):
@@ -294,7 +305,9 @@ class Prober:
             compiled = self._within(entry, recipe, lambda: replay.compiled(recipe))
             if compiled is not None:
                 entry["replays"].append(compiled)
-        if not self._compiled and kept["error"] is None and recipe.kind in _EXACT:
+        # Hooks that sum gradients hang on weights, and are lost where a dtype changes (torch 2.13).
+        wanted = recipe.kind in _EXACT and not is_in_group()
+        if not self._compiled and kept["error"] is None and wanted:
             exact = replay.exactly(recipe)
             if exact is not None:
                 entry["replays"].append(exact)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import random
 import sys
+from pathlib import Path
 from typing import Any
 
 from compilescope.repair.trials.child.imports import after_import
 from compilescope.repair.trials.child.overlay import Overlay
-from compilescope.settings import read_trial
+from compilescope.repair.trials.child.ranks import separate_streams
+from compilescope.settings import env_rank, read_trial
 from compilescope.torchapi.plain_torch import PlainTorch
 
 
@@ -19,6 +21,9 @@ def begin() -> Overlay:
     if path is None:
         return Overlay({})
     trial = json.loads(path.read_text(encoding="utf-8"))
+    if trial["launched"]:
+        separate_streams(Path(path).parent)
+        trial["seed"] += env_rank()  # Ranks draw other numbers, as they do without us.
     overlay = Overlay(trial["files"], trial.get("moved"))
     overlay.install()
     plain = PlainTorch() if trial.get("plain") else None
@@ -38,6 +43,10 @@ def _torch_is_there(trial: dict[str, Any]) -> None:
     for name in LARGE:
         after_import(name, lambda: None)  # Watched imports are quicker.
     tasks.seed_torch(trial["seed"])
+    if trial["launched"]:
+        from compilescope.repair.trials.child.collectives import keep_groups
+
+        keep_groups()
     if trial["eager_random"]:
         tasks.draw_as_eager()
     if trial.get("light"):

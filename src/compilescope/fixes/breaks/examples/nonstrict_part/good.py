@@ -2,7 +2,7 @@ import torch
 
 
 @torch._dynamo.nonstrict_trace
-def _f_piece(y):
+def _dense(y):
     # Only where there is something.
     packed = y.to_sparse()
     dense = packed.to_dense() * 2  # and back
@@ -11,7 +11,7 @@ def _f_piece(y):
 
 def f(x):
     y = x.sin()
-    dense = _f_piece(y)
+    dense = _dense(y)
     return dense.cos()
 
 

@@ -4,7 +4,7 @@ model = torch.nn.Linear(3, 3)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
 
-def _step_compiled(x, y):
+def _loss(x, y):
     # The part that counts.
     out = model(x)
     loss = ((out - y) ** 2).mean()
@@ -13,11 +13,12 @@ def _step_compiled(x, y):
 
 # One step of training.
 @torch.compile(backend="eager")
+# left to Python, but not what it calls; torch.compiler has no decorator for this
 @torch._dynamo.decorators.skip
 def step(x, y):
     """Gives the loss."""
     optimizer.zero_grad()
-    loss = _step_compiled(x, y)
+    loss = _loss(x, y)
     loss.backward()  # gradients
     return loss
 

@@ -11,7 +11,7 @@ class Net(torch.nn.Module):
         super().__init__()
         self.meter = Meter()
 
-    def _forward_compiled(self, x):
+    def _forward_results(self, x):
         y = x.sin()
         value = y.mean()
         value_2 = y.max()
@@ -20,7 +20,7 @@ class Net(torch.nn.Module):
 
     @torch.compiler.disable(recursive=False)
     def forward(self, x, seen):
-        value, value_2, value_3 = self._forward_compiled(x)
+        value, value_2, value_3 = self._forward_results(x)
         seen.append(value)
         self.meter.update(value_2)
         return value_3

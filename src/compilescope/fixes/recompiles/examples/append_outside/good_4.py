@@ -6,7 +6,7 @@ class Net(torch.nn.Module):
         super().__init__()
         self.seen = {}
 
-    def _forward_compiled(self, x):
+    def _forward_results(self, x):
         y = x.sin()
         value = y.mean()
         value_2 = y * 2
@@ -14,7 +14,7 @@ class Net(torch.nn.Module):
 
     @torch.compiler.disable(recursive=False)
     def forward(self, x, step):
-        value, value_2 = self._forward_compiled(x)
+        value, value_2 = self._forward_results(x)
         self.seen[step] = value
         return value_2
 

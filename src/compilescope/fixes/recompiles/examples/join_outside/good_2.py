@@ -8,7 +8,7 @@ class Net(nn.Module):
         self.layer = nn.Linear(4, 4)
         self.past = [torch.zeros(2, 4)]
 
-    def _forward_compiled(self, x, past_item, past_joined, past_length):
+    def _forward_result(self, x, past_item, past_joined, past_length):
         y = self.layer(x)
         return y + past_joined.mean(0) * past_length - past_item
 
@@ -17,7 +17,7 @@ class Net(nn.Module):
         past_joined = torch.cat(self.past)
         past_length = len(self.past)
         past_item = self.past[-1]
-        return self._forward_compiled(x, past_item, past_joined, past_length)
+        return self._forward_result(x, past_item, past_joined, past_length)
 
 
 net = Net()
