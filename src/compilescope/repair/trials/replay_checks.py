@@ -197,6 +197,8 @@ class _Comparison:
                         return
                     continue
                 wrong = self._judge.differences((ours, wanted), (theirs, replay), exact)
+                if wrong and mode == "compiled":
+                    wrong = self._beyond_rounding(recipe, wrong, (ours, wanted), (theirs, replay))
                 anchor = (ours, exact) if exact is not None else None
                 wrong = list(self._weighed(call, recipe, wrong, (theirs, replay), anchor))
                 wrong = self._steady(call, recipe, wrong)
@@ -210,6 +212,24 @@ class _Comparison:
     @staticmethod
     def _key(call: dict[str, Any], recipe: tuple[Any, ...]) -> list[Any]:
         return [call["region"], call["call"], list(recipe)]
+
+    def _beyond_rounding(
+        self,
+        recipe: tuple[Any, ...],
+        wrong: list[ReplayDifference],
+        wanted: tuple[Replays, Any],
+        found: tuple[Replays, Any],
+    ) -> list[ReplayDifference]:
+        """Where both versions give the same bits eagerly, the same operators ran: compiled in other
+        pieces they may round otherwise."""
+        eager = found[0].get(recipe, "eager")
+        if eager is None or not self._judge.agree(wanted, (found[0], eager)):
+            return wrong
+        return [
+            each
+            for each in wrong
+            if each.aspect != "values" or not self._judge.is_rounding(each.path, wanted, found)
+        ]
 
     def _steady(
         self, call: dict[str, Any], recipe: tuple[Any, ...], wrong: list[ReplayDifference]

@@ -20,7 +20,13 @@ from compilescope.repair.trials.child.recipes import is_whole
 from compilescope.repair.trials.printed_output import compare_output
 from compilescope.repair.trials.recorded_runs import ReplayedRun
 from compilescope.tensors.structure import MISSING
-from compilescope.tensors.tolerances import ComparisonConfig, is_same
+from compilescope.tensors.tolerances import (
+    ComparisonConfig,
+    is_same,
+    is_same_value,
+    relative_distance,
+    unit_of,
+)
 
 Replay = dict[str, Any]
 
@@ -75,6 +81,11 @@ class Replays:
         return replace(kept, outcome=replace(kept.outcome))
 
 
+_ROUNDINGS = 64
+"""Of the numbers' dtype, in the norm. Chosen: convolutions of another layout were seen to differ by
+some ten, graphs that are wrong by thousands."""
+
+
 class Judge:
     """Compares replays of one region under what a patch allows."""
 
@@ -107,6 +118,27 @@ class Judge:
             gone = _fields(kept) - _fields(other) - self._read
             compared = [each for each in compared if _field_of(each.path) not in gone]
         return compared + list(self._printed(old, new))
+
+    def agree(self, one: tuple[Replays, Replay], other: tuple[Replays, Replay]) -> bool:
+        """Bit by bit, in all that they give?"""
+        values = [side.read(replay).outcome.values for side, replay in (one, other)]
+        return values[0].keys() == values[1].keys() and all(
+            is_same_value(value.leaf, values[1][path].leaf, unclear=False)
+            for path, value in values[0].items()
+        )
+
+    def is_rounding(
+        self, path: str, one: tuple[Replays, Replay], other: tuple[Replays, Replay]
+    ) -> bool:
+        """No more than compiling in other pieces may round otherwise?"""
+        sides = [side.read(replay).outcome.values.get(path) for side, replay in (one, other)]
+        leaves = [side.leaf for side in sides if side is not None]
+        if len(leaves) < 2 or not all(isinstance(each, torch.Tensor) for each in leaves):
+            return False
+        if not torch.equal(leaves[0].isfinite(), leaves[1].isfinite()):
+            return False
+        far = relative_distance(*leaves)
+        return far is not None and far <= _ROUNDINGS * unit_of(leaves[0].dtype)
 
     def _errors(self, old: Replay, new: Replay) -> Iterator[ReplayDifference]:
         was, now = old["error"], new["error"]
