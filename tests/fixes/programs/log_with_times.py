@@ -1,5 +1,6 @@
 # ideal: tensor-for-number
 """A training script whose log tells the time, how fast it goes, and where it writes."""
+
 import logging
 import os
 import sys
