@@ -12,26 +12,28 @@ from typing import NamedTuple
 
 from compilescope.patterns import late
 
-_NUMBER = r"\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?"
+# All repetitions are bounded: no line takes long, whatever it holds.
+_NUMBER = r"\d[\d,]{0,20}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?(?!\d)"
+_UNIT = r"[A-Za-z_]\w{0,30}"
 _SECONDS = r"(?:ns|us|µs|ms|s|msecs?|secs?|(?:milli|micro)?seconds?|minutes?|hours?)"
-_PER_SECOND = r"\w+ ?/ ?(?:s|secs?|seconds?)\b|\w+ per second|fps|FPS"
-_PER_STEP = rf"{_SECONDS} ?/ ?[A-Za-z]+"
+_PER_SECOND = rf"{_UNIT} ?/ ?(?:s|secs?|seconds?)\b|{_UNIT} per second|fps|FPS"
+_PER_STEP = rf"{_SECONDS} ?/ ?[A-Za-z]{{1,30}}"
 _LABEL = (
-    rf"(?:\w* )?(?:{_PER_SECOND}|{_PER_STEP})|\w+_per_s(?:ec(?:ond)?)?|pid|PID"
-    r"|(?:\w+_)?(?:time|elapsed|took|duration|eta|ETA|latency|speed|throughput)"
-    r"(?:_(?:s|ms|sec|seconds))?(?: \(\w+\))?"
+    rf"(?:{_PER_SECOND}|{_PER_STEP})|\w{{1,30}}_per_s(?:ec(?:ond)?)?|pid|PID"
+    r"|(?:\w{1,30}_)?(?:time|elapsed|took|duration|eta|ETA|latency|speed|throughput)"
+    r"(?:_(?:s|ms|sec|seconds))?(?: \(\w{1,20}\))?"
 )
 # `loss 0.5 steps/s 140` has no 0.5 steps a second: a unit before a number is the name of that one.
-_NO_LABEL = r"""(?![\w/])(?!["')\]]*\s*[=:]?\s*\d)"""
+_NO_LABEL = r"""(?![\w/])(?!["')\]]{0,3}\s{0,3}[=:]?\s{0,3}\d)"""
 _SHAPE = late(
     # A date, a clock, both, or seconds since 1970 (from 2017 to 2033).
     r"(?P<moment>\b\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)?"
     r"|\b\d{1,3}:\d\d(?::\d\d)?(?:[.,]\d+)?|\b\d{8}[-_T]\d{6}\b|\b1[5-9]\d{8}(?:\.\d+)?\b)"
-    rf"|(?P<label>\b(?:{_LABEL})\b[\"')\]]*\s*[=:]?\s*)(?P<labelled>{_NUMBER})"
+    rf"|(?P<label>\b(?:{_LABEL})\b[\"')\]]{{0,3}}\s{{0,3}}[=:]?\s{{0,3}})(?P<labelled>{_NUMBER})"
     rf"|(?<![\w.])(?P<amount>{_NUMBER} ?[kKMG]?(?:{_PER_SECOND}|{_PER_STEP}|{_SECONDS}){_NO_LABEL})"
     # Names with letters and digits, as temporary files and runs have them; whole paths of them.
-    r"|(?P<name>(?<![\w.+-])(?:/[\w.-]+){2,}|(?<![\w.+-])(?!\d+[eE]\d+\b)(?=[\w-]*\d)(?=[\w-]*"
-    r"[A-Za-z])\w[\w-]{5,}\w)"
+    r"|(?P<name>(?<![\w.+-])(?:/[\w.-]{1,255}){2,20}"
+    r"|(?<![\w.+-])(?!\d{1,20}[eE]\d{1,3}\b)(?=[\w-]{0,80}\d)(?=[\w-]{0,80}[A-Za-z])\w[\w-]{5,80}\w)"
 )
 _DIGITS = late(r"\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _DIGIT = late(r"\d")
