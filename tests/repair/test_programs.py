@@ -60,7 +60,7 @@ def _confirmed_in_a_fork(bench: Workbench, *given: Any, **asked: Any) -> Verific
     with pytest.MonkeyPatch.context() as patch:
         watch = bench.watch
         # As it was seen in a fork before: the tests of the command look at the real thing.
-        patch.setattr(bench, "watch", lambda version, fresh=False: watch(version))
+        patch.setattr(bench, "watch", lambda version, fresh=False, **how: watch(version, **how))
         return confirm(bench, *given, **asked)
 
 

@@ -97,3 +97,14 @@ def test_an_argument_whose_gradient_is_the_other_argument() -> None:
     (one, gradient), _ = CopiedArguments((weight, weight.grad), {}, []).copied()
     gradient.add_(1.0)
     assert one.grad.tolist() == [1, 1] and weight.grad.tolist() == [0, 0]
+
+
+def test_an_optimizer_stays_itself() -> None:
+    """What is compiled for one serves no copy of it."""
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    x = torch.ones(2)
+    own = [*model.parameters(), model]
+    args, kwargs = CopiedArguments((model, x), {"held": [optimizer]}, own).copied()
+    assert args[0] is model and args[1] is not x
+    assert kwargs["held"] is not None and kwargs["held"][0] is optimizer

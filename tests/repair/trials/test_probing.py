@@ -128,3 +128,32 @@ def test_a_region_that_cannot_be_called_again_says_so(tmp_path: Path) -> None:
     probed, _, printed = _probe(tmp_path, text)
     assert probed.stdout == printed
     assert "generator" in probed.calls[0]["left_out"]
+
+
+_OPTIMIZER = """import torch
+
+
+@torch.compile(backend="eager")
+def step(model, optimizer, x):
+    loss = model(x).sum()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss.detach()
+
+
+torch.manual_seed(0)
+model = torch.nn.Linear(3, 2)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+for _ in range(3):
+    print(step(model, optimizer, torch.ones(4, 3)))
+"""
+
+
+def test_what_an_optimizer_keeps_is_compared(tmp_path: Path) -> None:
+    """Of each weight, also what the first step makes."""
+    eager, compiled, _ = _probe(tmp_path, _OPTIMIZER)
+    for call in (*eager.calls, *compiled.calls):
+        changed = {path for each in call["replays"] for path in each["changed"]}
+        kept = {path for path in changed if "exp_avg" in path and "exp_avg_sq" not in path}
+        assert len(kept) == 2, changed

@@ -45,6 +45,7 @@ def write_fixed(
             plain=is_for_a_device or names_device(target.words[0]),
             progress=work.show,
             tell=work.tell,
+            say=work.say,
         )
         made = fix_from_log(target, run, options, folders, force=force)
     _tell(made)

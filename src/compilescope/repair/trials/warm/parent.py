@@ -191,7 +191,7 @@ class WarmParent:
             late = ended is None and clock() >= until
         finally:
             # Also at Ctrl-C, and for children that outlive the program.
-            end_session(pid, running=ended is None)
+            end_session(pid, running=not ended)
             if ended is None:
                 ended = self._receive(_START_S)
         if not ended:
