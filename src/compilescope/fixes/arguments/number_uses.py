@@ -7,7 +7,9 @@ from __future__ import annotations
 from compilescope.fixes.arguments.calls import argument_for, is_plain
 from compilescope.fixes.arguments.edits import CallEdits, operand
 from compilescope.fixes.arguments.guarded import uses_of
+from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.extraction import decides
+from compilescope.fixes.values.graph_values import graph_values
 from compilescope.source.flow import operators
 from compilescope.source.flow.liveness import only_value
 from compilescope.source.flow.purity import operator_of, short
@@ -52,6 +54,14 @@ class NumberUses:
         calls in turn may be given a number elsewhere. Without `edits` nothing is changed."""
         self._edits, self._always_tensor = edits, always_tensor
         self._seen: set[tuple[cst.CSTNode, str]] = set()
+        self._computes = False
+
+    def dtype(self, subject: Subject) -> str:
+        """What `torch.tensor` is given with the number. Where it only meets tensors, the default:
+        torch converts a Python number to that too, and the results keep their dtype. Where Python
+        computed with it first, or tensors are float64, no digit may be lost."""
+        precise = self._computes or "float64" in "".join(graph_values(subject.program.run).dtypes)
+        return ", dtype=torch.float64" if precise else ""
 
     def follow(
         self,
@@ -78,7 +88,8 @@ class NumberUses:
         test = decides(module, read)
         if test is not None:
             raise Refused(f"Python control flow depends on it in `{short(module, test)}`")
-        whole, is_number = _arithmetic_around(module, read)
+        whole, is_number, computes = _arithmetic_around(module, read)
+        self._computes |= computes
         above = module.parent(whole)
         call = module.parent(above) if isinstance(above, cst.Arg) else None
         if isinstance(above, cst.Arg) and isinstance(call, cst.Call):
@@ -192,18 +203,19 @@ class NumberUses:
 
 def _arithmetic_around(
     module: SourceModule, read: cst.BaseExpression
-) -> tuple[cst.BaseExpression, bool]:
-    """The whole of the arithmetic that it is part of, and whether that surely is one of numbers."""
+) -> tuple[cst.BaseExpression, bool, bool]:
+    """The whole of the arithmetic that it is part of; whether that surely is one of numbers; and
+    whether the first step of it is."""
     whole: cst.BaseExpression = read
-    is_number = True
+    numbers: list[bool] = []
     while isinstance(above := module.parent(whole), _ARITHMETIC):
         if isinstance(above, cst.UnaryOperation) and not isinstance(above.operator, _SIGNS):
             break
         if isinstance(above, cst.BinaryOperation):
             other = above.right if above.left is whole else above.left
-            is_number = is_number and number(other) is not None
+            numbers.append(number(other) is not None)
         whole = above
-    return whole, is_number
+    return whole, all(numbers), numbers[:1] == [True]
 
 
 def _operator(module: SourceModule, call: cst.Call) -> str | None:
