@@ -178,9 +178,8 @@ def _is_compiled(frame: FrameType | None) -> bool:
 
 def _runs_compiled(code: CodeType) -> bool:
     """Also where a region is watched, or runs eagerly for once: it is that call already."""
-    if code.co_name == _WRAPPER:
-        return code.co_filename == _EVAL_FRAME
-    return code.co_name == _REGION and code.co_filename == regions.__file__
+    place = (code.co_name, code.co_filename)
+    return place in ((_WRAPPER, _EVAL_FRAME), (_REGION, regions.__file__))
 
 
 def _is_traced() -> bool:

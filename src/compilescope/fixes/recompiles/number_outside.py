@@ -42,6 +42,7 @@ _CALLS = (*_WHOLE_CALLS, "builtins.abs", "builtins.min", "builtins.max", "builti
 _NEVER_RAISING = ("builtins.abs", "builtins.min", "builtins.max", "builtins.float")
 _RAISING = kinds(lambda: (cst.Divide, cst.FloorDivide, cst.Modulo, cst.Power))
 _WHOLE = kinds(lambda: (cst.Add, cst.Subtract, cst.Multiply, cst.FloorDivide, cst.Modulo))
+_CHOOSING = kinds(lambda: (cst.IfExp, cst.BooleanOperation, cst.Lambda, cst.BaseComp))
 _WORDS = {
     "Equal": "equals",
     "NotEqual": "differs",
@@ -120,8 +121,8 @@ class _Found:
         return not inner and not leaves and not self._is_chosen(expression)
 
     def _is_chosen(self, expression: cst.BaseExpression) -> bool:
-        parts = (cst.IfExp, cst.BooleanOperation, cst.Lambda, cst.BaseComp)
-        return self.module.around(expression, *parts) is not None
+        within = self.module.ancestors(expression)
+        return any(isinstance(each, _CHOOSING) for each in within)
 
     def _may_raise(self, expression: cst.BaseExpression) -> bool:
         for node in self.module.walk(expression):
@@ -206,10 +207,12 @@ class _Found:
     def _named(self, statement: cst.BaseStatement, value: cst.BaseExpression) -> str:
         """`scale` of `scale = round(guidance, 1)`, a line of the function's own body."""
         above = self.module.parent(value)
-        if statement not in statements_of(self.function) or not isinstance(above, cst.Assign):
+        alone = isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1
+        own = alone and statement in statements_of(self.function)
+        if not own or not isinstance(above, cst.Assign):
             return ""
         target = above.targets[0].target
-        if not isinstance(target, cst.Name) or len(statement.body) != 1:  # type: ignore[arg-type]
+        if not isinstance(target, cst.Name):
             return ""
         single = only_value(self.module, self.function, target.value) is value
         return target.value if single else ""
