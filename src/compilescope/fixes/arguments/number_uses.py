@@ -123,8 +123,8 @@ class NumberUses:
             name = name.removeprefix(_FOREACH).removesuffix("_")
             keyword = arg.keyword.value if arg.keyword is not None else ""
             is_tensor = depth == 0 and self._always_tensor
-            if self._edits is None and (keyword or name == "lerp"):
-                return name in _LIMITS and _is_one_limit(module, call, arg, name)
+            if self._edits is None and (keyword or name == "lerp" or name in _LIMITS):
+                return False
             if keyword and keyword == _FACTORS.get(name):
                 if keyword == _SCALED and is_tensor and not of_lists:
                     self._fuse(module, call, arg)
@@ -134,7 +134,8 @@ class NumberUses:
             if name == "lerp" and not of_lists and is_tensor:
                 return self._as_weight(module, call, arg)
             if name in _LIMITS:
-                return _is_one_limit(module, call, arg, name)
+                fits = _is_one_limit(module, call, arg, name)
+                return fits and self._as_limit(module, call, arg, is_tensor=is_tensor)
             return name in (_OF_LISTS if of_lists else _OF_EITHER) and not keyword
         called = _own_function(module, call)
         if called is None or depth == _DEEPEST:
@@ -189,10 +190,23 @@ class NumberUses:
         edit.replace(scaled, scaled.with_changes(value=edit.expression(text), comma=comma))
         edit.remove(factor)
 
+    def _as_limit(
+        self, module: SourceModule, call: cst.Call, arg: cst.Arg, *, is_tensor: bool
+    ) -> bool:
+        """A limit is not moved to the tensor's device, as a factor is (torch 2.11, uncompiled)."""
+        tensor = _first_tensor(module, call)
+        if not is_plain(tensor):
+            return False
+        edit, text = self._edit(module), module.code(arg.value)
+        torch = edit.module_name("torch")
+        held = operand(text) if is_tensor else f"{torch}.as_tensor({text})"
+        moved = f"{held}.to({module.code(tensor)}.device)"
+        edit.replace(arg.value, edit.expression(moved))
+        return True
+
     def _as_weight(self, module: SourceModule, call: cst.Call, arg: cst.Arg) -> bool:
         """`lerp` takes a weight of the tensors' own dtype alone."""
-        func = cst.ensure_type(call.func, cst.Attribute)
-        tensor = func.value if _is_method(module, call) else call.args[0].value
+        tensor = _first_tensor(module, call)
         if arg is not call.args[-1] or not is_plain(tensor):
             return False
         text = f"{operand(module.code(arg.value))}.to({module.code(tensor)})"
@@ -234,6 +248,13 @@ def _operator(module: SourceModule, call: cst.Call) -> str | None:
 def _is_method(module: SourceModule, call: cst.Call) -> bool:
     """`x.add(y)`, not `torch.add(x, y)`."""
     return not any(operators.plain_name(each) for each in module.meaning(call.func))
+
+
+def _first_tensor(module: SourceModule, call: cst.Call) -> cst.BaseExpression:
+    """`x` of `x.clamp(min=1)` and of `torch.clamp(x, min=1)`."""
+    if _is_method(module, call):
+        return cst.ensure_type(call.func, cst.Attribute).value
+    return call.args[0].value
 
 
 def _is_one_limit(module: SourceModule, call: cst.Call, arg: cst.Arg, name: str) -> bool:
