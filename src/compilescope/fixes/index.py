@@ -581,6 +581,17 @@ INDEX: dict[str, Indexed] = {
             "recompile/number-needed",
         ),
     ),
+    "tensor-argument-rounded": Indexed(
+        "recompiles.tensor_argument",
+        144,
+        "source",
+        (
+            "recompile/float-change",
+            "recompile/int-change",
+            "recompile/number-condition",
+            "recompile/number-needed",
+        ),
+    ),
     "tensor-learning-rate": Indexed(
         "recompiles.tensor_learning_rate",
         145,

@@ -768,6 +768,24 @@ def noted(x):
     for name in ("a", "b", "c"):
         g(given[0], name)""",
     ),
+    Case(
+        "number-outside",
+        _program("""
+def f(x, scale):
+    if scale == 1.0:
+        return x * 2
+    size = round(scale, 1)
+    return x * size + x / (scale + 1)
+
+
+def scaled(x):
+    return f(x, 1.0), f(x, 2.25)
+"""),
+        call="scaled",
+        run="""g = torch.compile(f, backend="eager", dynamic=False)
+    for scale in (1.0, 1.5, 2.25, 3.0):
+        g(given[0], scale)""",
+    ),
 )
 
 LEFT_OUT = {
@@ -776,6 +794,7 @@ LEFT_OUT = {
     "mark-unbacked": "it adds a call that only Dynamo looks at",
     "no-grad-around": "it changes calls with values that the program itself makes",
     "tensor-argument": "it states that a number becomes a tensor",
+    "tensor-argument-rounded": "it states that a number becomes a tensor",
     "tensor-learning-rate": "it changes how an optimizer is made and set, which take no tensor",
     "where-for-buffer": "what it changes are buffers of a module, which outlive the call",
     "torch-random": "it states that other random numbers are drawn",

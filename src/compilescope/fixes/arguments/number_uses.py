@@ -7,7 +7,9 @@ from __future__ import annotations
 from compilescope.fixes.arguments.calls import argument_for, is_plain
 from compilescope.fixes.arguments.edits import CallEdits, operand
 from compilescope.fixes.arguments.guarded import uses_of
+from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.extraction import decides
+from compilescope.fixes.values.graph_values import graph_values
 from compilescope.source.flow import operators
 from compilescope.source.flow.liveness import only_value
 from compilescope.source.flow.purity import operator_of, short
@@ -52,6 +54,14 @@ class NumberUses:
         calls in turn may be given a number elsewhere. Without `edits` nothing is changed."""
         self._edits, self._always_tensor = edits, always_tensor
         self._seen: set[tuple[cst.CSTNode, str]] = set()
+        self._computes = False
+
+    def dtype(self, subject: Subject) -> str:
+        """What `torch.tensor` is given with the number. Where it only meets tensors, the default:
+        torch converts a Python number to that too, and the results keep their dtype. Where Python
+        computed with it first, or tensors are float64, no digit may be lost."""
+        precise = self._computes or "float64" in "".join(graph_values(subject.program.run).dtypes)
+        return ", dtype=torch.float64" if precise else ""
 
     def follow(
         self,
@@ -78,7 +88,8 @@ class NumberUses:
         test = decides(module, read)
         if test is not None:
             raise Refused(f"Python control flow depends on it in `{short(module, test)}`")
-        whole, is_number = _arithmetic_around(module, read)
+        whole, is_number, computes = _arithmetic_around(module, read)
+        self._computes |= computes
         above = module.parent(whole)
         call = module.parent(above) if isinstance(above, cst.Arg) else None
         if isinstance(above, cst.Arg) and isinstance(call, cst.Call):
@@ -112,8 +123,8 @@ class NumberUses:
             name = name.removeprefix(_FOREACH).removesuffix("_")
             keyword = arg.keyword.value if arg.keyword is not None else ""
             is_tensor = depth == 0 and self._always_tensor
-            if self._edits is None and (keyword or name == "lerp"):
-                return name in _LIMITS and _is_one_limit(module, call, arg, name)
+            if self._edits is None and (keyword or name == "lerp" or name in _LIMITS):
+                return False
             if keyword and keyword == _FACTORS.get(name):
                 if keyword == _SCALED and is_tensor and not of_lists:
                     self._fuse(module, call, arg)
@@ -123,7 +134,8 @@ class NumberUses:
             if name == "lerp" and not of_lists and is_tensor:
                 return self._as_weight(module, call, arg)
             if name in _LIMITS:
-                return _is_one_limit(module, call, arg, name)
+                fits = _is_one_limit(module, call, arg, name)
+                return fits and self._as_limit(module, call, arg, is_tensor=is_tensor)
             return name in (_OF_LISTS if of_lists else _OF_EITHER) and not keyword
         called = _own_function(module, call)
         if called is None or depth == _DEEPEST:
@@ -178,10 +190,23 @@ class NumberUses:
         edit.replace(scaled, scaled.with_changes(value=edit.expression(text), comma=comma))
         edit.remove(factor)
 
+    def _as_limit(
+        self, module: SourceModule, call: cst.Call, arg: cst.Arg, *, is_tensor: bool
+    ) -> bool:
+        """A limit is not moved to the tensor's device, as a factor is (torch 2.11, uncompiled)."""
+        tensor = _first_tensor(module, call)
+        if not is_plain(tensor):
+            return False
+        edit, text = self._edit(module), module.code(arg.value)
+        torch = edit.module_name("torch")
+        held = operand(text) if is_tensor else f"{torch}.as_tensor({text})"
+        moved = f"{held}.to({module.code(tensor)}.device)"
+        edit.replace(arg.value, edit.expression(moved))
+        return True
+
     def _as_weight(self, module: SourceModule, call: cst.Call, arg: cst.Arg) -> bool:
         """`lerp` takes a weight of the tensors' own dtype alone."""
-        func = cst.ensure_type(call.func, cst.Attribute)
-        tensor = func.value if _is_method(module, call) else call.args[0].value
+        tensor = _first_tensor(module, call)
         if arg is not call.args[-1] or not is_plain(tensor):
             return False
         text = f"{operand(module.code(arg.value))}.to({module.code(tensor)})"
@@ -192,18 +217,19 @@ class NumberUses:
 
 def _arithmetic_around(
     module: SourceModule, read: cst.BaseExpression
-) -> tuple[cst.BaseExpression, bool]:
-    """The whole of the arithmetic that it is part of, and whether that surely is one of numbers."""
+) -> tuple[cst.BaseExpression, bool, bool]:
+    """The whole of the arithmetic that it is part of; whether that surely is one of numbers; and
+    whether the first step of it is."""
     whole: cst.BaseExpression = read
-    is_number = True
+    numbers: list[bool] = []
     while isinstance(above := module.parent(whole), _ARITHMETIC):
         if isinstance(above, cst.UnaryOperation) and not isinstance(above.operator, _SIGNS):
             break
         if isinstance(above, cst.BinaryOperation):
             other = above.right if above.left is whole else above.left
-            is_number = is_number and number(other) is not None
+            numbers.append(number(other) is not None)
         whole = above
-    return whole, is_number
+    return whole, all(numbers), numbers[:1] == [True]
 
 
 def _operator(module: SourceModule, call: cst.Call) -> str | None:
@@ -222,6 +248,13 @@ def _operator(module: SourceModule, call: cst.Call) -> str | None:
 def _is_method(module: SourceModule, call: cst.Call) -> bool:
     """`x.add(y)`, not `torch.add(x, y)`."""
     return not any(operators.plain_name(each) for each in module.meaning(call.func))
+
+
+def _first_tensor(module: SourceModule, call: cst.Call) -> cst.BaseExpression:
+    """`x` of `x.clamp(min=1)` and of `torch.clamp(x, min=1)`."""
+    if _is_method(module, call):
+        return cst.ensure_type(call.func, cst.Attribute).value
+    return call.args[0].value
 
 
 def _is_one_limit(module: SourceModule, call: cst.Call, arg: cst.Arg, name: str) -> bool:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
-from compilescope.fixes.values.extraction import as_tensor, extraction_of, extractions_beside
+from compilescope.fixes.values.extraction import (
+    as_tensor,
+    extraction_of,
+    extractions_beside,
+    limit_around,
+)
 from compilescope.fixes.values.scalars import Uses
 from compilescope.source.syntax.edit import Edit
 
@@ -15,8 +20,12 @@ def _propose(subject: Subject) -> Patch:
     edit = Edit(subject.module)
     for found in (first, *extractions_beside(subject, first)):
         uses = Uses(subject, tensor=found.tensor)
-        uses.follow(found.node)
-        edit.replace(found.node, edit.expression(as_tensor(subject, found.tensor)))
+        text, node = as_tensor(subject, found.tensor), found.node
+        limit = limit_around(subject, found)
+        if limit is not None:
+            node, text = limit.node, f"{text.removesuffix('.clone()')}.clamp({limit.argument})"
+        uses.follow(node)
+        edit.replace(node, edit.expression(text))
         if uses.is_returned and subject.function.returns is not None:
             said = edit.expression(f"{edit.module_name('torch')}.Tensor")
             edit.replace(subject.function.returns.annotation, said)
@@ -31,6 +40,7 @@ FIX = Fix(
     kind="source",
     why="In arithmetic with other tensors, a zero-dimensional tensor acts like a number, also "
     "for the result's dtype. `detach` keeps it out of the gradient, as the number was, and "
-    "a copy protects it from later in-place changes.",
+    "a copy protects it from later in-place changes. `max(t.item(), 1.0)` is `t.clamp(min=1.0)`, "
+    "NaN included.",
     propose=_propose,
 )

@@ -42,6 +42,7 @@ _CALLS = (*_WHOLE_CALLS, "builtins.abs", "builtins.min", "builtins.max", "builti
 _NEVER_RAISING = ("builtins.abs", "builtins.min", "builtins.max", "builtins.float")
 _RAISING = kinds(lambda: (cst.Divide, cst.FloorDivide, cst.Modulo, cst.Power))
 _WHOLE = kinds(lambda: (cst.Add, cst.Subtract, cst.Multiply, cst.FloorDivide, cst.Modulo))
+_CHOOSING = kinds(lambda: (cst.IfExp, cst.BooleanOperation, cst.Lambda, cst.BaseComp))
 _WORDS = {
     "Equal": "equals",
     "NotEqual": "differs",
@@ -60,7 +61,7 @@ def _propose(subject: Subject) -> Patch:
     if not isinstance(function, cst.FunctionDef):
         raise NotMeant("a lambda was compiled")
     whole = all(text.lstrip("-").isdigit() for text in (cause.expected, cause.actual))
-    found = _Found(module, function, name, whole)
+    found = _Found(module, function, name, whole, NumberUses())
     for read in _reads(subject, found):
         found.add(subject, read)
     if not found.tests and all(each is read for each, read in found.numbers.items()):
@@ -69,7 +70,7 @@ def _propose(subject: Subject) -> Patch:
         raise Refused("each condition doubles the number of graphs, and there are several")
     what = "what is computed from it is a tensor inside" if found.numbers else "its test is a bool"
     edit = Edit(module)
-    Shell(edit, function, found.split(edit.module_name("torch"))).write()
+    Shell(edit, function, found.split(edit.module_name("torch"), found.uses.dtype(subject))).write()
     return Patch(
         edit.files(),
         states=f"`{name}` is read before the graph of `{function.name.value}`; {what}.",
@@ -85,6 +86,7 @@ class _Found:
     name: str
     whole: bool
     """Was it an int each time?"""
+    uses: NumberUses
     tests: list[cst.BaseExpression] = field(default_factory=list)
     numbers: dict[cst.BaseExpression, cst.BaseExpression] = field(default_factory=dict)
     """With the first read of the number in it."""
@@ -102,7 +104,7 @@ class _Found:
             if expression not in self.tests:
                 self.tests.append(expression)
         elif expression not in self.numbers:
-            NumberUses().use(self.module, self.function, expression)
+            self.uses.use(self.module, self.function, expression)
             self.numbers[expression] = read
 
     def _is_always(self, expression: cst.BaseExpression) -> bool:
@@ -119,8 +121,8 @@ class _Found:
         return not inner and not leaves and not self._is_chosen(expression)
 
     def _is_chosen(self, expression: cst.BaseExpression) -> bool:
-        parts = (cst.IfExp, cst.BooleanOperation, cst.Lambda, cst.BaseComp)
-        return self.module.around(expression, *parts) is not None
+        within = self.module.ancestors(expression)
+        return any(isinstance(each, _CHOOSING) for each in within)
 
     def _may_raise(self, expression: cst.BaseExpression) -> bool:
         for node in self.module.walk(expression):
@@ -169,7 +171,7 @@ class _Found:
             return taken and plain and all(self.depends_alone(each.value) for each in node.args)
         return _is_of_math(self.module, node) or _is_constant(self.module, node)
 
-    def split(self, torch: str) -> Split:
+    def split(self, torch: str, dtype: str) -> Split:
         """Lines that the numbers get before the core; what is a line of its own moves there."""
         made: dict[str, cst.BaseExpression] = {}
         texts: dict[str, str] = {}
@@ -184,8 +186,8 @@ class _Found:
             key = kept or (self.name if value.__class__ is cst.Name else "")
             key = key or self._fresh(f"{self._last}_value", made)
             made[key] = value
-            dtype = "" if self.is_whole(value) else f", dtype={torch}.float64"
-            texts[key] = f"{torch}.tensor({self.module.code(value)}{dtype})"
+            given = "" if self.is_whole(value) else dtype.replace("torch", torch)
+            texts[key] = f"{torch}.tensor({self.module.code(value)}{given})"
         body = [each for each in statements_of(self.function) if each not in moved]
         split = split_around(self.module, body, [])
         core = {node for each in split.core for node in self.module.walk(each)}
@@ -205,10 +207,12 @@ class _Found:
     def _named(self, statement: cst.BaseStatement, value: cst.BaseExpression) -> str:
         """`scale` of `scale = round(guidance, 1)`, a line of the function's own body."""
         above = self.module.parent(value)
-        if statement not in statements_of(self.function) or not isinstance(above, cst.Assign):
+        alone = isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1
+        own = alone and statement in statements_of(self.function)
+        if not own or not isinstance(above, cst.Assign):
             return ""
         target = above.targets[0].target
-        if not isinstance(target, cst.Name) or len(statement.body) != 1:  # type: ignore[arg-type]
+        if not isinstance(target, cst.Name):
             return ""
         single = only_value(self.module, self.function, target.value) is value
         return target.value if single else ""
@@ -306,6 +310,6 @@ FIX = Fix(
     kind="source",
     why="What depends on the number and on constants alone is the same when it is computed first. "
     "Dynamo skips the function's own frame (not its callees), and the function that computes is "
-    "given float64 tensors, like Python floats, and the truths of tests: one graph for each truth.",
+    "given tensors for numbers, and the truths of tests: one graph for each truth.",
     propose=_propose,
 )

@@ -14,7 +14,15 @@ from compilescope.source.refusals import NotMeant
 from compilescope.source.trees import cst
 
 
-def _propose(subject: Subject) -> Patch:
+def _exact(subject: Subject) -> Patch:
+    return _propose(subject, rounded=False)
+
+
+def _rounded(subject: Subject) -> Patch:
+    return _propose(subject, rounded=True)
+
+
+def _propose(subject: Subject, *, rounded: bool) -> Patch:
     cause = cause_of(subject)
     whole = all(text.lstrip("-").isdigit() for text in (cause.expected, cause.actual))
     if not whole and not all(_is_number(text) for text in (cause.expected, cause.actual)):
@@ -26,8 +34,12 @@ def _propose(subject: Subject) -> Patch:
         and module.class_of(function) is None
         and edits.covers(function, own_modules(subject.program))
     )
-    NumberUses(edits, always_tensor=always).follow(module, function, name)
-    dtype = "" if whole else ", dtype=torch.float64"
+    uses = NumberUses(edits, always_tensor=always)
+    uses.follow(module, function, name)
+    dtype = "" if whole else uses.dtype(subject)
+    if rounded and not dtype:
+        raise NotMeant("it has the default dtype anyway")
+    dtype = "" if rounded else dtype
 
     def wrap(site: CallSite, now: str) -> str:
         node = cst.parse_expression(now)
@@ -40,7 +52,10 @@ def _propose(subject: Subject) -> Patch:
 
     called = function.name.value if isinstance(function, cst.FunctionDef) else cause.function
     files = wrap_argument(subject, cause.subject, wrap, edits)
-    return Patch(files, states=f"`{name}` is a tensor inside `{called}`.")
+    states = f"`{name}` is a tensor inside `{called}`"
+    return Patch(
+        files, states=f"{states}, rounded to the default dtype." if rounded else f"{states}."
+    )
 
 
 def _is_number(text: str) -> bool:
@@ -51,20 +66,38 @@ def _is_number(text: str) -> bool:
     return True
 
 
-FIX = Fix(
-    id="tensor-argument",
-    title="pass the number as a tensor",
-    rules=frozenset(
-        {
-            "recompile/float-change",
-            "recompile/int-change",
-            "recompile/number-condition",
-            "recompile/number-needed",
-        }
+_RULES = frozenset(
+    {
+        "recompile/float-change",
+        "recompile/int-change",
+        "recompile/number-condition",
+        "recompile/number-needed",
+    }
+)
+
+FIXES = (
+    Fix(
+        id="tensor-argument",
+        title="pass the number as a tensor",
+        rules=_RULES,
+        order=140,
+        kind="source",
+        why="A zero-dimensional tensor behaves like a Python number in arithmetic: it does not "
+        "widen float32. Where the function computes with the number before a tensor comes in, it "
+        "is float64, like a Python float, so no digit is lost; else it has the dtype to which "
+        "torch converts a number too. What takes a number alone, as `alpha=1 - m`, becomes a "
+        "product.",
+        propose=_exact,
     ),
-    order=140,
-    kind="source",
-    why="A zero-dimensional tensor behaves like a Python number in arithmetic: it does not "
-    "widen float32. It is float64, like a Python float, so no digit is lost.",
-    propose=_propose,
+    Fix(
+        id="tensor-argument-rounded",
+        title="pass the number as a tensor of the default dtype",
+        rules=_RULES,
+        order=144,
+        kind="source",
+        why="Beside a tensor without dimensions, such as a loss, a float64 one would widen the "
+        "result. In the default dtype it does not; what the function computes with the number "
+        "before a tensor comes in is then rounded to it, which verification compares.",
+        propose=_rounded,
+    ),
 )

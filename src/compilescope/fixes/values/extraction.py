@@ -17,6 +17,7 @@ from compilescope.source.flow.liveness import reads
 from compilescope.source.flow.purity import operator_of, short
 from compilescope.source.refusals import NeedsRun, NotMeant, Refused
 from compilescope.source.syntax.module import SourceModule
+from compilescope.source.syntax.snippets import number
 from compilescope.source.trees import cst, kinds
 
 _CONVERSIONS = ("builtins.float", "builtins.int")
@@ -33,6 +34,35 @@ class Extraction:
     """The whole of it: `float(x.max().item())`."""
     tensor: cst.BaseExpression
     """What it is read from: `x.max()`."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """`max(x.item(), 1.0)`: the number, or another one if that is larger."""
+
+    node: cst.Call
+    argument: str
+    """Of `clamp`: `min=1.0`."""
+
+
+def limit_around(subject: Subject, found: Extraction) -> Limit | None:
+    """Where the number comes first, Python gives NaN for NaN, as `clamp` does; zeros of two signs
+    it tells apart in its own way."""
+    module = subject.module
+    arg = module.parent(found.node)
+    call = module.parent(arg) if isinstance(arg, cst.Arg) else None
+    if not isinstance(call, cst.Call) or len(call.args) != 2 or call.args[0] is not arg:
+        return None
+    other = call.args[1]
+    limit = number(other.value)
+    if not isinstance(limit, float) or not limit or other.keyword is not None or arg.star:
+        return None
+    if "int" in (kind_of(subject, found.tensor).dtype or ""):
+        return None
+    for function, word in (("builtins.max", "min"), ("builtins.min", "max")):
+        if module.calls(call, function):
+            return Limit(call, f"{word}={module.code(other.value)}")
+    return None
 
 
 def extraction_of(subject: Subject) -> Extraction:

@@ -11,7 +11,7 @@ def _guide_compiled(x, scale, strength_equals):
 @torch._dynamo.decorators.skip
 def guide(x, strength):
     strength_equals = strength == 1.0
-    scale = torch.tensor(round(strength, 1), dtype=torch.float64)
+    scale = torch.tensor(round(strength, 1))
     return _guide_compiled(x, scale, strength_equals)
 
 

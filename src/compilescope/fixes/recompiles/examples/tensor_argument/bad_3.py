@@ -3,7 +3,8 @@ import torch
 
 
 def blend(x, noise, strength):
-    return x.sub(noise, alpha=strength).clamp(min=strength / 2)
+    y = x.sub(noise, alpha=strength)
+    return y.clamp(min=strength / 2)
 
 
 @torch.compile(backend="eager", dynamic=False)

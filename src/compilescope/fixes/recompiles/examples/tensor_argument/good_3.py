@@ -2,7 +2,8 @@ import torch
 
 
 def blend(x, noise, strength):
-    return x.sub(noise * strength).clamp(min=strength / 2)
+    y = x.sub(noise * strength)
+    return y.clamp(min=torch.as_tensor(strength / 2).to(y.device))
 
 
 @torch.compile(backend="eager", dynamic=False)

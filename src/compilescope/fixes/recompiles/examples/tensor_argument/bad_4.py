@@ -1,0 +1,11 @@
+#: note: It only meets tensors, one of which has no dimensions.
+import torch
+
+
+@torch.compile(backend="eager", dynamic=False)
+def loss(error, spread, beta):
+    return error.mean() + beta * spread.mean()
+
+
+for step in range(3):
+    print(loss(torch.ones(3), torch.ones(3), beta=step / 3).dtype)
