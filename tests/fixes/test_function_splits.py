@@ -194,6 +194,22 @@ def test_a_line_with_several_statements_is_split(text: str, where: str, expected
     assert edit.text() == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("import torch\n", "import math\n\nimport torch\n"),
+        ("import os\n\nimport torch\n", "import os\nimport math\n\nimport torch\n"),
+        ('"""Doc."""\n\nimport torch\n', '"""Doc."""\n\nimport math\n\nimport torch\n'),
+        ("# licence\nimport numpy\n", "# licence\nimport math\n\nimport numpy\n"),
+        ("x = 1\n", "import math\nx = 1\n"),
+    ],
+)
+def test_an_import_of_pythons_own_comes_above_others(text: str, expected: str) -> None:
+    edit = Edit(SourceModule("/p.py", text))
+    assert edit.module_name("math") == "math"
+    assert edit.text() == expected
+
+
 def test_a_definition_put_before_leaves_comments_where_they_are() -> None:
     module = SourceModule("/p.py", "import a\n\n\n# About f.\ndef f():\n    pass\n")
     edit = Edit(module)

@@ -2,7 +2,8 @@
 
 A program says in its first lines what is to come out: `# ideal: <fix>` is a known ideal fix that
 must be verified and kept; `# ideal: none` marks a trap, in which nothing may be called verified;
-`# ideal: any` allows whatever is proven. `# short: <why>` admits that the ideal is not reached.
+`# ideal: any` allows whatever is proven. `# rule: <fix>` asks for a fix that is only tried by its
+name. `# short: <why>` admits that the ideal is not reached.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ def test_what_comes_out(path: Path, warm: WarmParent, monkeypatch: pytest.Monkey
     ideal = said["ideal"]
     before = path.read_bytes()
     words = (str(path), *said.get("args", "").split())
-    outcome = search(Target("script", words), SearchOptions(timed=False, limit_s=280), warm)
+    rules = frozenset(said.get("rule", "").split())
+    options = SearchOptions(timed=False, limit_s=280, rules=rules)
+    outcome = search(Target("script", words), options, warm)
     assert path.read_bytes() == before
     told = [(each.fix, each.verdict, each.reason or each.refused) for each in outcome.attempts]
     kept = {each.fix for each in outcome.attempts if each.kept}

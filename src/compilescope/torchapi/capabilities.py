@@ -75,7 +75,7 @@ _FUNCTIONS = {
     "torch._dynamo.guards.guard_manager_testing_hook_fn": "the cost of guards",
     "torch._dynamo.maybe_mark_dynamic": "the fix `mark-dynamic`",
     "torch._dynamo.nonstrict_trace": "the fix `nonstrict-part`",
-    "torch._higher_order_ops.while_loop": "the fix `while-loop`",
+    "torch.while_loop": "the fix `while-loop`",
     "torch._library.effects.EffectType.ORDERED": "the fixes `print-in-graph` and `report-in-graph`",
     "torch.compiler.assume_constant_result": "the fix `pure-call-once`",
     "torch.compiler.config.dynamic_sources": "the fix `dynamic-sources`",

@@ -1,4 +1,4 @@
-# ideal: print-while-eager
+# ideal: print-in-graph
 """A print left over from debugging, in the middle of a model."""
 
 import torch

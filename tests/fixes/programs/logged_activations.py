@@ -1,4 +1,4 @@
-# ideal: print-while-eager
+# ideal: print-in-graph
 """A layer that logs its activations, as many research repositories do."""
 
 import logging

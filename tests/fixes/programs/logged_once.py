@@ -1,4 +1,4 @@
-# ideal: tensor-for-number, print-while-eager
+# ideal: tensor-for-number
 """A line that is logged once per process, in a module whose outputs require a gradient."""
 
 import functools

@@ -1,4 +1,5 @@
 # ideal: print-while-eager
+# rule: print-while-eager
 """A logger is asked whether it would log at all."""
 
 import logging

@@ -1,4 +1,5 @@
 # ideal: print-while-eager
+# rule: print-while-eager
 """The logger belongs to the object, and nobody reads it."""
 
 import logging

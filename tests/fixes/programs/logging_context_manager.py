@@ -1,4 +1,5 @@
 # ideal: print-while-eager
+# rule: print-while-eager
 # A context manager logs when it is entered and when it is left.
 import contextlib
 import logging

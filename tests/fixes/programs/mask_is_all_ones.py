@@ -1,4 +1,4 @@
-# ideal: where-for-if, print-while-eager
+# ideal: where-for-if, print-after-graph
 """A mask that is often all ones: read at the entrance of forward, used below."""
 
 import torch

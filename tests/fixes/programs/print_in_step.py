@@ -1,4 +1,4 @@
-# ideal: print-while-eager
+# ideal: print-in-graph
 """A training step that tells how it goes."""
 
 import torch

@@ -1,4 +1,4 @@
-# ideal: print-while-eager
+# ideal: print-after-graph
 """Prints a tensor that has a history, which shows in its text."""
 
 import torch

@@ -1,4 +1,4 @@
-# ideal: print-while-eager, threshold-first
+# ideal: threshold-first, print-in-graph
 # The warning's fix lets tracing reach a branch inside the loop, for which the whole frame would be
 # eager: it holds once the branch has its own fix.
 import logging

@@ -100,7 +100,7 @@ def _until(name: str, loop: str, verdict: str, reason: str = "") -> Case:
     return Case(name, texts[0], texts[1], verdict, reason)
 
 
-_LOOP = """    (x,) = torch._higher_order_ops.while_loop(
+_LOOP = """    (x,) = torch.while_loop(
         lambda x: x.abs().max() > {limit}, lambda x: (x / 2,), (x,)
     )"""
 CASES = [

@@ -34,6 +34,14 @@ from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst, kinds
 
 
+def with_blank_lines(
+    first: cst.BaseStatement, *others: cst.BaseStatement
+) -> list[cst.BaseStatement]:
+    """Functions and what calls them, as a formatter leaves them."""
+    blank = [cst.EmptyLine(indent=False)]
+    return [first, *(each.with_changes(leading_lines=blank) for each in others)]
+
+
 def local_function(
     name: str,
     parameters: Sequence[str],

@@ -22,6 +22,7 @@ from compilescope.fixes.branches.closures import (
     check_layers,
     check_strides,
     local_function,
+    with_blank_lines,
 )
 from compilescope.fixes.branches.condition import Truth, read_test
 from compilescope.fixes.branches.predication import gradient_note
@@ -101,7 +102,7 @@ class _Branch:
             two = self._function(names[1], given, other, results)
         operands = ", ".join(given) + ("," if len(given) == 1 else "")
         call = f"{self.torch}.cond({truth.tensor}, {names[0]}, {names[1]}, ({operands}))"
-        return [one, two, self._line(f"{', '.join(results)} = {call}")]
+        return with_blank_lines(one, two, self._line(f"{', '.join(results)} = {call}"))
 
     def _function(
         self, name: str, given: list[str], body: list[cst.CSTNode], results: list[str]
@@ -180,7 +181,7 @@ class _Returns:
             two = local_function(names[1], given, body, last)
         operands = ", ".join(given) + ("," if len(given) == 1 else "")
         call = f"{self.torch}.cond({truth.tensor}, {names[0]}, {names[1]}, ({operands}))"
-        return [one, two, self.edit.statements(f"return {call}")[0]]
+        return with_blank_lines(one, two, *self.edit.statements(f"return {call}"))
 
     def _function(self, name: str, given: list[str], side: ReturnedSide) -> cst.FunctionDef:
         last = self.edit.statements(f"return {self.closures.returned(side.value)}")[0]

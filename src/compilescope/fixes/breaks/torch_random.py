@@ -17,15 +17,20 @@ _STATES = (
 )
 
 
+def _normal(torch: str, mean: str, spread: str) -> str:
+    drawn = f"{torch}.randn(())" if spread in ("1", "1.0") else f"{spread} * {torch}.randn(())"
+    return f"({drawn})" if mean in ("0", "0.0") else f"({mean} + {drawn})"
+
+
 def _spread(torch: str, low: str, high: str) -> str:
     return f"({low} + ({high} - {low}) * {torch}.rand(()))"
 
 
 _ZERO = {"random.random", "numpy.random.rand", "numpy.random.random", "numpy.random.random_sample"}
 _PAIRS: dict[str, Callable[[str, str, str], str]] = {
-    "random.gauss": lambda torch, mean, spread: f"({mean} + {spread} * {torch}.randn(()))",
-    "random.normalvariate": lambda torch, mean, spread: f"({mean} + {spread} * {torch}.randn(()))",
-    "numpy.random.normal": lambda torch, mean, spread: f"({mean} + {spread} * {torch}.randn(()))",
+    "random.gauss": _normal,
+    "random.normalvariate": _normal,
+    "numpy.random.normal": _normal,
     "random.uniform": _spread,
     "numpy.random.uniform": _spread,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilescope.fixes.branches.branch import RULES, torch_name
-from compilescope.fixes.branches.closures import Closures, local_function
+from compilescope.fixes.branches.closures import Closures, local_function, with_blank_lines
 from compilescope.fixes.branches.condition import boolean, operands
 from compilescope.fixes.branches.loop_numbers import numbers_as_tensors
 from compilescope.fixes.branches.numbers import counters_of
@@ -40,17 +40,18 @@ def _propose(subject: Subject) -> Patch:
     goes_on, step = module.fresh_name("goes_on"), module.fresh_name("step")
     made_test = edit.statements(f"return {_test(subject, loop, carried, counters)}")[0]
     out = closures.handed_out(body, carried)
-    made_body = edit.statements(f"return {out}{',' if len(carried) == 1 else ''}")[0]
+    out = f"({out},)" if len(carried) == 1 else out
+    made_body = edit.statements(f"return {out}")[0]
     given = ", ".join(f"{torch}.tensor({n})" if n in counters else n for n in carried)
     left = ", ".join(carried)
     if len(carried) == 1:
         left, given = f"({left},)", f"{given},"
-    call = f"{left} = {torch}._higher_order_ops.while_loop({goes_on}, {step}, ({given}))"
-    new = [
+    call = f"{left} = {torch}.while_loop({goes_on}, {step}, ({given}))"
+    new = with_blank_lines(
         local_function(goes_on, carried, [], made_test),
         local_function(step, carried, body, made_body),
         *edit.statements(call),
-    ]
+    )
     module.block_of(loop)
     edit.replace_statement(loop, with_comments(module, loop, new))
     return Patch(edit.files(), states=_STEEP if _is_steep(subject, loop) else "")

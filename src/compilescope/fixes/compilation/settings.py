@@ -176,6 +176,10 @@ def with_flags(
     return Patch(files, states=states.strip(), allows=allows)
 
 
+_WIDTH = 88
+"""Columns of a line. Chosen: what Black and Ruff leave a line by default."""
+
+
 def _set_around(edit: Edit, place: Application, values: dict[str, str]) -> None:
     known = next(_patches_around(place), None)
     if known is not None:
@@ -184,11 +188,24 @@ def _set_around(edit: Edit, place: Application, values: dict[str, str]) -> None:
     keywords = ", ".join(f"{flag}={text}" for flag, text in values.items())
     patch = edit.expression(f"{edit.module_name('torch')}._dynamo.config.patch({keywords})")
     if isinstance(place.node, cst.Call):
-        edit.replace(place.node, cst.Call(func=patch, args=[cst.Arg(place.node)]))
+        made = cst.Call(func=patch, args=[cst.Arg(place.node)])
+        module = place.module
+        column = module.position(place.node).start.column
+        long = column + len(module.code(made)) > _WIDTH
+        edit.replace(place.node, _on_lines_of_its_own(made) if long else made)
         return
     above = cst.Decorator(patch, leading_lines=place.node.leading_lines)
     both = cst.FlattenSentinel([above, place.node.with_changes(leading_lines=())])
     edit.replace(place.node, both)  # type: ignore[arg-type]
+
+
+def _on_lines_of_its_own(call: cst.Call) -> cst.Call:
+    """As formatters break a call with one argument."""
+    end = cst.ParenthesizedWhitespace(indent=True)
+    begin = end.with_changes(last_line=cst.SimpleWhitespace("    "))
+    (argument,) = call.args
+    argument = argument.with_changes(whitespace_after_arg=end)
+    return call.with_changes(whitespace_before_args=begin, args=[argument])
 
 
 def _patches_around(place: Application) -> Iterator[cst.Call]:
@@ -247,7 +264,7 @@ def _set_for_all(edit: Edit, values: dict[str, str]) -> None:
     lines = [line for line in lines if line not in there]
     if not lines:
         raise NotMeant(f"{' and '.join(values)} is already set")
-    edit.put_setting("\n".join(lines), "torch")
+    edit.put_setting("\n".join(lines), "torch", apart=True)
 
 
 STATES = "The first call of every compiled function in the program runs eagerly."

@@ -45,9 +45,21 @@ def _propose(subject: Subject) -> Patch:
 
     def wrap(_: CallSite, now: str) -> str:
         new = call.format(operand(now) if call.startswith("{}.") else now)
+        if call == "list({})":
+            new = _as_list(now) or new
         return now if now.startswith(call.split("{")[0]) and "{}." not in call else new
 
     return Patch(wrap_argument(subject, value, wrap))
+
+
+def _as_list(code: str) -> str:
+    """A list or a tuple that is written out, as a list; empty for any other value."""
+    node = cst.parse_expression(code)
+    if isinstance(node, (cst.List, cst.ListComp)):
+        return code
+    if not isinstance(node, cst.Tuple):
+        return ""
+    return cst.Module([]).code_for_node(cst.List(node.elements))
 
 
 def _check_uses(subject: Subject, value: str, call: str) -> None:

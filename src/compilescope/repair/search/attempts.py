@@ -380,7 +380,8 @@ def _stated(patch: Patch, verification: Verification) -> str:
 def _nothing(subject: Subject, refused: list[tuple[Fix, Refused]], number: int) -> FixAttempt:
     """The reason that matters is that of the first fix that fits but for one thing."""
     near = [str(each) for _, each in refused if not isinstance(each, NotMeant)]
-    reason = near[0] if near else _by_name(subject) or _by_hand(subject) or "no fix exists for this"
+    asked = _by_name(subject)
+    reason = asked or next(iter(near), "") or _by_hand(subject) or "no fix exists for this"
     return msgspec.structs.replace(_common(subject, refused, number), reason=reason)
 
 

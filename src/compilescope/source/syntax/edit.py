@@ -21,6 +21,7 @@ from compilescope.source.syntax.module import (
     SourceModule,
     import_of,
     imported,
+    is_of_python,
     place_for_import,
     place_for_setting,
 )
@@ -206,9 +207,35 @@ def _with_imports(tree: cst.Module, lines: list[str]) -> cst.Module:
     body = list(tree.body)
     for line in lines:
         place = place_for_import(body, line.removeprefix("import ").split(".")[0])
+        made = cst.parse_statement(line, config=tree.config_for_parsing)
+        after = body[place] if place < len(body) else None
+        if isinstance(after, cst.SimpleStatementLine) and _begins_imports(
+            made, body[:place], after
+        ):
+            # The first of Python's own library: the others are a group of their own.
+            made = made.with_changes(leading_lines=after.leading_lines)
+            body[place] = after.with_changes(leading_lines=[cst.EmptyLine(indent=False)])
         # What stands above the first statement (a shebang, a licence) stays on top.
-        body.insert(place, cst.parse_statement(line, config=tree.config_for_parsing))
+        body.insert(place, made)
     return tree.with_changes(body=body)
+
+
+def _begins_imports(
+    made: cst.CSTNode, above: Sequence[cst.CSTNode], after: cst.SimpleStatementLine
+) -> bool:
+    if not _imports_of_python(made) or any(map(_imports_of_python, above)):
+        return False
+    first = after.body[0]
+    return isinstance(first, (cst.Import, cst.ImportFrom)) and not is_of_python(first)
+
+
+def _imports_of_python(line: cst.CSTNode) -> bool:
+    if not isinstance(line, cst.SimpleStatementLine) or not line.body:
+        return False
+    first = line.body[0]
+    package = first.module if isinstance(first, cst.ImportFrom) else None
+    future = isinstance(package, cst.Name) and package.value == "__future__"
+    return is_of_python(first) and not future
 
 
 def replace_expression(edit: Edit, old: cst.BaseExpression, new: cst.BaseExpression) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import itertools
+import sys
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cache, cached_property, lru_cache
 from itertools import islice
@@ -430,7 +431,8 @@ def _is_for_types(block: cst.With | cst.If) -> bool:
 
 def place_for_import(body: Sequence[cst.CSTNode], package: str) -> int:
     """How many statements of a file stay above a new import: after the first from the same
-    package, wherever that is, else after the last one before any definition or block."""
+    package, wherever that is, else after the last one before any definition or block; of Python's
+    own library after the last of those."""
     for number, statement in enumerate(body):
         if isinstance(statement, cst.SimpleStatementLine) and any(
             _package(part) == package for part in statement.body
@@ -442,10 +444,17 @@ def place_for_import(body: Sequence[cst.CSTNode], package: str) -> int:
             break
         first = statement.body[0] if statement.body else None
         if isinstance(first, (cst.Import, cst.ImportFrom)):
+            if package in sys.stdlib_module_names and not is_of_python(first):
+                break
             last = number + 1
         elif number == 0 and _is_text(first):
             last = 1
     return last
+
+
+def is_of_python(node: cst.CSTNode) -> bool:
+    """Is it an import of Python's own library?"""
+    return _package(node) in sys.stdlib_module_names
 
 
 def place_for_setting(body: Sequence[cst.CSTNode], package: str) -> int:

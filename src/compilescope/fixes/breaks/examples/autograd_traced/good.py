@@ -8,5 +8,7 @@ def force(x):
     return -slope
 
 
-compiled = torch._dynamo.config.patch(trace_autograd_ops=True)(torch.compile(force, backend="eager"))
+compiled = torch._dynamo.config.patch(trace_autograd_ops=True)(
+    torch.compile(force, backend="eager")
+)
 compiled(torch.ones(3))

@@ -1,5 +1,6 @@
 import torch
 from torch import nn
+
 torch._dynamo.config.capture_scalar_outputs = True
 
 

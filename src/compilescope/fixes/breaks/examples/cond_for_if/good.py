@@ -14,9 +14,11 @@ class Net(torch.nn.Module):
             h = self.wide(x)
             x = h.relu()
             return x
+
         def when_false(x):
             x = self.deep(x)
             return x.clone()
+
         x = torch.cond(x.mean() > 0, when_true, when_false, (x,))
         return x + 1
 

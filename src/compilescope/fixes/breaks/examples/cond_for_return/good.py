@@ -10,9 +10,11 @@ class Skip(torch.nn.Module):
         # too small
         def when_true(x):
             return x / 2
+
         def when_false(x):
             x = self.layer(x)
             return x.relu()
+
         return torch.cond(x.abs().max() < 0.1, when_true, when_false, (x,))
 
 

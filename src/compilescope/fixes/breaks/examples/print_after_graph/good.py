@@ -7,5 +7,7 @@ def f(x):
     return y * 2
 
 
-g = torch._dynamo.config.patch(reorderable_logging_functions={print})(torch.compile(f, backend="eager"))
+g = torch._dynamo.config.patch(reorderable_logging_functions={print})(
+    torch.compile(f, backend="eager")
+)
 g(torch.ones(3))

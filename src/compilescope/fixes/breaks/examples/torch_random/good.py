@@ -3,7 +3,7 @@ import torch
 
 
 def f(x):
-    noise = 0.0 + 0.1 * torch.randn(())  # a little
+    noise = 0.1 * torch.randn(())  # a little
     return x + noise
 
 

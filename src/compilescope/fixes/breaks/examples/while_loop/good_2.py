@@ -6,11 +6,13 @@ def root(a):
     x = a * 0.5
     def goes_on(x, turn):
         return ((x * x - a).abs().max() > 1e-3) & (turn < 20)
+
     def step(x, turn):
         x = 0.5 * (x + a / x)
         turn = turn + 1
         return x, turn
-    x, turn = torch._higher_order_ops.while_loop(goes_on, step, (x, torch.tensor(turn)))
+
+    x, turn = torch.while_loop(goes_on, step, (x, torch.tensor(turn)))
     return x
 
 

@@ -7,5 +7,5 @@ def total(xs):
 
 
 x = torch.ones(3)
-total(list([x, x]))
-total(list((x, x)))
+total([x, x])
+total([x, x])
