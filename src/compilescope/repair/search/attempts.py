@@ -328,7 +328,10 @@ def gains(subject: Subject, verification: Verification) -> bool:
     old, new = verification.before, verification.after
     if subject.finding.kind == "recompile":
         # A function that is given up loses more than any number of versions that are reused.
-        return (*new.every_call[:2], new.avoidable) < (*old.every_call[:2], old.avoidable)
+        if new.every_call[:2] != old.every_call[:2]:
+            return new.every_call[:2] < old.every_call[:2]
+        # As many compilations for other reasons are no gain.
+        return new.avoidable < old.avoidable and new.recompiles < old.recompiles
     fewer = (new.breaks, new.eager, new.failures) < (old.breaks, old.eager, old.failures)
     return fewer or new.operators > old.operators
 
