@@ -127,8 +127,7 @@ def run(
         return Ran(done.returncode, done.stdout, tensors)
     recorded = [each for each in (out / "runs").glob("*") if each.is_dir()]
     lost = losses_of(digest(read_run(recorded[0])), 0)
-    avoidable = lost.recompiles - lost.needed
-    return Ran(done.returncode, b"", [], (lost.failures, lost.eager, lost.breaks, avoidable))
+    return Ran(done.returncode, b"", [], (*lost.every_call, lost.avoidable))
 
 
 def differences(old: Ran, new: Ran) -> list[str]:

@@ -39,7 +39,7 @@ def move_seeds(seed: int) -> None:
         plain(value + seed if isinstance(value, int) else value, version)
 
     torch.manual_seed = manual_seed
-    random.seed = random_seed  # type: ignore[assignment]
+    random.seed = random_seed
     manual_seed(seed)
     random_seed(seed)
 

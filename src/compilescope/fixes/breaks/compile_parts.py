@@ -8,12 +8,11 @@ from compilescope.fixes.compilation.frames import grad_modes
 from compilescope.fixes.compilation.paths import Step, way_to
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
-from compilescope.fixes.statements.parts import Parts, compiling
-from compilescope.fixes.statements.shell import leave_alone
+from compilescope.fixes.statements.marks import compiling, leave_alone, leaving, marked
+from compilescope.fixes.statements.parts import Parts
 from compilescope.fixes.subject import Subject
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.edit import Edit
-from compilescope.source.trees import cst
 
 _CAUSES = (
     "attribute-presence",
@@ -44,8 +43,6 @@ _CAUSES = (
 )
 """Of recompiles: what Python code reads, and no graph needs. Sizes, modes and dtypes are the
 tensors' own, and come back wherever a part begins."""
-_PUBLIC = "compiler.disable(recursive=False)"
-_PRIVATE = "_dynamo.decorators.skip"
 
 
 def _propose(subject: Subject) -> Patch:
@@ -62,17 +59,15 @@ def _propose(subject: Subject) -> Patch:
         if not step.is_in_body:
             raise NotMeant("it is unknown which line it is about")
         lines = step.lines | _also_lost(subject, step)
+        mark = None
+        if not compiling(step.module, step.function):
+            mark = leaving(edit, step.function, outermost=not place)
         try:
-            Parts(edit, step.function, lines, aside=last and step.leaves_own).write(
-                _mark(edit, step, outermost=not place)
-            )
+            Parts(edit, step.function, lines, aside=last and step.leaves_own).write(mark)
         except NotMeant:
-            if last:
+            if last or mark is None:
                 raise
-            mark = _mark(edit, step, outermost=not place)
-            if not mark:
-                raise
-            _leave_frame_alone(edit, step, mark)
+            edit.replace(step.function, marked(step.function, mark))
     files = {path: text for each in edits.values() for path, text in each.files().items()}
     names = [_name_of(step) for step in steps]
     shown = f"{', '.join(names[:-1])} and {names[-1]} do" if names[1:] else f"{names[0]} does"
@@ -100,25 +95,6 @@ def _also_lost(subject: Subject, step: Step) -> set[int]:
         and step.module.function_of(step.module.statement_at(each.line) or step.function)
         is step.function
     }
-
-
-def _mark(edit: Edit, step: Step, *, outermost: bool) -> str:
-    """Empty where the function is compiled by a decorator, which its parts can have."""
-    module, function = step.module, step.function
-    if compiling(module, function):
-        return ""
-    given = outermost and module.class_of(function) is None
-    return f"{edit.module_name('torch')}.{_PRIVATE if given else _PUBLIC}"
-
-
-def _leave_frame_alone(edit: Edit, step: Step, mark: str) -> None:
-    function = step.function
-    marked = function.with_changes(
-        decorators=[*function.decorators, cst.Decorator(edit.expression(mark))]
-    )
-    if not function.decorators:
-        marked = marked.with_changes(lines_after_decorators=())
-    edit.replace(function, marked)
 
 
 FIX = Fix(

@@ -6,7 +6,8 @@ from compilescope.fixes.branches.effects import parts_of
 from compilescope.fixes.compilation.frames import at_root, check_root, stays_outside
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
-from compilescope.fixes.statements.shell import Shell, leave_alone
+from compilescope.fixes.statements.marks import leave_alone
+from compilescope.fixes.statements.shell import Shell
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.tensors import is_static
 from compilescope.source.flow.cuts import is_docstring, split_around

@@ -19,8 +19,9 @@ import msgspec
 from compilescope.fixes.branches.condition import read_test
 from compilescope.fixes.branches.quantifiers import quantifier_of
 from compilescope.fixes.patch import Patch
+from compilescope.fixes.statements.marks import leave_alone
 from compilescope.fixes.statements.outputs import output_of
-from compilescope.fixes.statements.shell import Shell, leave_alone
+from compilescope.fixes.statements.shell import Shell
 from compilescope.fixes.statements.work_first import work_first
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.tensors import bare

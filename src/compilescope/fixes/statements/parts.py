@@ -8,7 +8,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from compilescope.fixes.compilation.regions import is_compile
+from compilescope.fixes.statements.marks import (
+    bare,
+    compiling,
+    marked,
+    name_of_part,
+    without_decorators,
+)
 from compilescope.source.flow.cuts import is_docstring, is_light, is_return
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.bindings import (
@@ -38,8 +44,6 @@ _OUTSIDE = tuple(
     for name in ("pack_padded_sequence", "pad_packed_sequence", "pack_sequence", "unpack_sequence")
 )
 """What makes or takes packed sequences, which no graph can hold."""
-_MOST_NAMED = 2
-"""Results that give a part its name. Chosen: with more it says nothing anymore."""
 
 
 @dataclass
@@ -74,10 +78,9 @@ class Parts:
     _names: set[str] = field(default_factory=set)
     _moved: list[cst.Decorator] = field(default_factory=list)
 
-    def write(self, mark: str = "") -> None:
-        """`mark`: a decorator with which Dynamo leaves the function alone; without one, those that
-        compile it are its parts' from now on. Raises `NotMeant` where there is nothing to compile
-        beside the lines."""
+    def write(self, mark: cst.Decorator | None = None) -> None:
+        """`mark`: with it Dynamo leaves the function alone; without one, what compiles it is its
+        parts' from now on. Raises `NotMeant` where there is nothing to compile beside the lines."""
         self._moved = [] if mark else compiling(self._module, self.function)
         body = statements_of(self.function)
         if any(isinstance(each, _WAITS) for each in self._module.walk(self.function)):
@@ -89,11 +92,7 @@ class Parts:
         block = cst.ensure_type(self.function.body, cst.IndentedBlock)
         shell = self.function.with_changes(body=block.with_changes(body=new))
         kept = [each for each in self.function.decorators if each not in self._moved]
-        if mark:
-            kept.append(cst.Decorator(self.edit.expression(mark)))
-        shell = shell.with_changes(decorators=kept)
-        if mark and not self.function.decorators:
-            shell = shell.with_changes(lines_after_decorators=())
+        shell = marked(shell, mark) if mark else without_decorators(shell, kept)
         self.edit.put_definition_before(self.function, self.made)
         self.edit.replace(self.function, shell)
 
@@ -248,59 +247,39 @@ class Parts:
     ) -> list[cst.BaseStatement]:
         module, edit = self._module, self.edit
         receiver = receiver_of(module, self.function)
-        ends = is_return(core[-1])
-        name = self._fresh_name([] if ends else returned, self._does(core) if mark else "")
-        call = f"{receiver}.{name}" if receiver else name
-        call = f"{call}({', '.join(given)})"
         body = list(core)
         body[0] = body[0].with_changes(leading_lines=_comments(body[0]))
-        if ends:
-            line = f"return {call}"
-        elif returned:
-            line = f"{', '.join(returned)} = {call}"
+        if returned and not is_return(core[-1]):
             value = _value_of(body[-1], returned)
-            last = edit.statements(
-                f"return {(value and module.code(value)) or ', '.join(returned)}"
-            )
+            shown = ", ".join(returned) if value is None else module.code(value)
+            last = edit.statements(f"return {shown}")
             if value is not None:
                 last[0] = last[0].with_changes(leading_lines=_comments(body.pop()))
             body += last
-        else:
-            line = call
+        name = self._fresh_name(name_of_part(module, self.function, body, returned))
+        call = f"{receiver}.{name}" if receiver else name
+        line = f"{call}({', '.join(given)})"
+        if is_return(core[-1]):
+            line = f"return {line}"
+        elif returned:
+            line = f"{', '.join(returned)} = {line}"
         parameters = [receiver, *given] if receiver else given
         head = f"def {name}({', '.join(parameters)}):\n    pass\n"
         text = f"@{mark}\n{head}" if mark else head
         made = cst.ensure_type(edit.statements(text)[0], cst.FunctionDef)
         if not mark:
-            moved = [each.with_changes(leading_lines=()) for each in self._moved]
-            made = made.with_changes(decorators=[*moved, *made.decorators])
+            made = made.with_changes(decorators=[*bare(self._moved), *made.decorators])
         block = cst.ensure_type(self.function.body, cst.IndentedBlock)
         block = block.with_changes(body=body, header=cst.TrailingWhitespace())
         self.made.append(made.with_changes(body=block))
         return edit.statements(line)
 
-    def _does(self, core: Statements) -> str:
-        """The name of what it calls first."""
-        calls = (node for each in core for node in self._module.walk(each))
-        names = (_last(node.func) for node in calls if isinstance(node, cst.Call))
-        return next(filter(None, names), "")
-
-    def _fresh_name(self, results: Sequence[str], does: str = "") -> str:
-        """It says what the part gives, or `does`."""
-        own = self.function.name.value.lstrip("_")
-        shown = "_and_".join(results) if 0 < len(results) <= _MOST_NAMED else ""
-        shown = shown or does or f"rest_of_{own}"
-        wanted = f"_{shown.lstrip('_')}"
+    def _fresh_name(self, wanted: str) -> str:
         name, number = self._module.fresh_name(wanted), 2
         while name in self._names:
             name, number = self._module.fresh_name(f"{wanted}_{number}"), number + 1
         self._names.add(name)
         return name
-
-
-def compiling(module: SourceModule, function: cst.FunctionDef) -> list[cst.Decorator]:
-    """The decorators with which it is compiled."""
-    return [each for each in function.decorators if is_compile(module, each.decorator)]
 
 
 def _targets_of(loop: cst.For) -> set[str]:
@@ -336,11 +315,6 @@ def _value_of(statement: cst.BaseStatement, names: Sequence[str]) -> cst.BaseExp
     target = only.targets[0].target
     same = isinstance(target, cst.Name) and [target.value] == list(names)
     return only.value if same else None
-
-
-def _last(node: cst.BaseExpression) -> str:
-    named = node.attr if isinstance(node, cst.Attribute) else node
-    return named.value if isinstance(named, cst.Name) else ""
 
 
 def _root(node: cst.BaseExpression) -> str:

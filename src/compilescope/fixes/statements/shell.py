@@ -9,8 +9,14 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from compilescope.fixes.compilation.frames import grad_modes, own_statement
-from compilescope.fixes.compilation.regions import is_compile
 from compilescope.fixes.patch import Patch
+from compilescope.fixes.statements.marks import (
+    bare,
+    compiling,
+    leaving,
+    name_of_part,
+    without_decorators,
+)
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.constants import check_early
 from compilescope.fixes.values.extraction import read_from
@@ -38,15 +44,6 @@ from compilescope.source.syntax.toplevel import top_statement
 from compilescope.source.trees import cst
 
 Statements: TypeAlias = "Sequence[cst.BaseStatement]"
-# With these Dynamo leaves a frame alone, but not what it calls. `torch.compile(f)` looks through
-# the public decorator of a function (torch 2.11 to 2.15), not through that of a method, unless it
-# stands as a decorator of that method itself.
-_PUBLIC = "compiler.disable(recursive=False)"
-_PRIVATE = "_dynamo.decorators.skip"
-_WHY_PRIVATE = "# left to Python, but not what it calls; torch.compiler has no decorator for this"
-_SHORTEST, _MOST_NAMES = 3, 3
-"""Letters of a name that says something, and names that one of a function can be made of. Chosen:
-`x` and `h2` say nothing, and more names than these are a sentence."""
 
 
 @dataclass
@@ -62,26 +59,25 @@ class Shell:
     def write(self, *, early: bool = True) -> None:
         """The function stays, left alone by Dynamo; its core is compiled by itself, and `early`
         computes what is returned at the end as well."""
-        torch = self.edit.module_name("torch")
-        under_compile = any(
-            is_compile(self.edit.module, each.decorator) for each in self.function.decorators
-        )
-        public = self._is_method and not under_compile
-        skip = f"{torch}.{_PUBLIC if public else _PRIVATE}"
-        self._write(skip, "", early=early)
+        moved = compiling(self.edit.module, self.function)
+        skip = None if moved else leaving(self.edit, self.function)
+        self._write(skip, moved, "", early=early)
 
     def write_part(self, decorator: str) -> None:
         """The function stays compiled; its core is a function with this decorator."""
-        self._write("", decorator, early=False)
+        self._write(None, [], decorator, early=False)
 
-    def _write(self, skip: str, mark: str, *, early: bool) -> None:
+    def _write(
+        self, skip: cst.Decorator | None, moved: list[cst.Decorator], mark: str, *, early: bool
+    ) -> None:
+        """`moved`: what compiles the function, and compiles its core from now on."""
         module, split = self.edit.module, self.split
         check_splittable(module, self.function, split)
         # A piece reads nothing of its object.
         method = self._is_method and not mark
         given = self._given(method)
         after, core, returned = self._ends(early=early)
-        name = module.fresh_name(self._name_of(core))
+        name = module.fresh_name(name_of_part(self.edit.module, self.function, core))
         callee = f"{parameters_of(self.function)[0]}.{name}" if method else name
         call = f"{callee}({', '.join(given[1:] if method else given)})"
         if returned is None:
@@ -97,25 +93,8 @@ class Shell:
             block = cst.ensure_type(split.around.body, cst.IndentedBlock)
             inner = [split.around.with_changes(body=block.with_changes(body=inner))]
         inner = [*split.outer_before, *inner, *split.outer_after]
-        self._put_core(name, given, core, mark)
-        self._put_shell(inner, skip)
-
-    def _name_of(self, core: Statements) -> str:
-        """After what it returns: `_loss_and_logits`; where that says nothing, after the function. A
-        method's has both, since classes further up may use the shorter name."""
-        last = core[-1]
-        parts = last.body if isinstance(last, cst.SimpleStatementLine) else ()
-        end = parts[-1] if parts else None
-        own = self.function.name.value.lstrip("_")
-        if not isinstance(end, cst.Return) or end.value is None:
-            return f"_{own}_steps"
-        several = isinstance(end.value, cst.Tuple)
-        values = [e.value for e in end.value.elements] if several else [end.value]  # type: ignore[attr-defined]
-        names = [each.value.strip("_") for each in values if isinstance(each, cst.Name)]
-        if len(names) == len(values) <= _MOST_NAMES and all(map(_says_something, names)):
-            held = "_and_".join(names)
-            return f"_{own}_{held}" if self._is_method else f"_{held}"
-        return f"_{own}_results" if several else f"_{own}_result"
+        self._put_core(name, given, core, mark, moved)
+        self._put_shell(inner, skip, moved)
 
     def _made_first(self, name: str) -> str:
         """The code of what is computed before the core."""
@@ -127,13 +106,21 @@ class Shell:
         is_bool = is_bool or module.calls(value, "builtins.bool")
         return f"bool({code})" if name in self.split.truths and not is_bool else code
 
-    def _put_core(self, name: str, given: list[str], core: Statements, mark: str) -> None:
+    def _put_core(
+        self,
+        name: str,
+        given: list[str],
+        core: Statements,
+        mark: str,
+        moved: list[cst.Decorator],
+    ) -> None:
         function, edit = self.function, self.edit
         block = cst.ensure_type(function.body, cst.IndentedBlock)
         text = f"def {name}({', '.join(given)}):\n    pass\n"
         made = cst.ensure_type(
             edit.statements(f"@{mark}\n{text}" if mark else text)[0], cst.FunctionDef
         )
+        made = made.with_changes(decorators=[*bare(moved), *made.decorators])
         body = [self._lifted_out(each) for each in core]
         body[0] = body[0].with_changes(leading_lines=_without_blank(body[0]))
         made = made.with_changes(
@@ -142,20 +129,22 @@ class Shell:
         place = top_statement(edit.module, function) if mark else function
         edit.put_definition_before(place, [made])
 
-    def _put_shell(self, inner: Statements, skip: str) -> None:
+    def _put_shell(
+        self, inner: Statements, skip: cst.Decorator | None, moved: list[cst.Decorator]
+    ) -> None:
         function, edit = self.function, self.edit
         block = cst.ensure_type(function.body, cst.IndentedBlock)
         modes = grad_modes(edit.module, function) if skip else []
         for mode in reversed(modes):
             inner = self._under(mode, inner)
         shell = function.with_changes(body=block.with_changes(body=list(inner)))
-        if skip:
-            mark = _decorator(edit, skip)
-            kept = [each for each in function.decorators if each not in modes]
-            shell = shell.with_changes(decorators=[*kept, mark])
+        kept = [each for each in function.decorators if each not in modes and each not in moved]
+        if skip is not None:
+            kept.append(skip)
             if not function.decorators:
                 # The comments above stay above the decorator.
                 shell = shell.with_changes(lines_after_decorators=())
+        shell = without_decorators(shell, kept)
         edit.replace(function, shell)
 
     def _under(self, mode: cst.Decorator, inner: Statements) -> Statements:
@@ -244,29 +233,6 @@ class Shell:
         core += self.edit.statements(f"{name} = {module.code(value)}")
         made = self.edit.statements(f"return {name}")[0]
         return made.with_changes(leading_lines=line.leading_lines)
-
-
-def _says_something(name: str) -> bool:
-    made_up = name.rstrip("_0123456789") in ("value", "result")
-    return len(name) >= _SHORTEST and not made_up
-
-
-def _decorator(edit: Edit, code: str) -> cst.Decorator:
-    """A private name says why it is there."""
-    if not code.endswith(_PRIVATE):
-        return cst.Decorator(edit.expression(code))
-    comment = cst.EmptyLine(indent=True, comment=cst.Comment(_WHY_PRIVATE))
-    return cst.Decorator(edit.expression(code), leading_lines=[comment])
-
-
-def leave_alone(edit: Edit, function: cst.FunctionDef) -> None:
-    """For what a shell calls: Dynamo would compile it by itself."""
-    mark = cst.Decorator(edit.expression(f"{edit.module_name('torch')}.compiler.disable"))
-    marked = function.with_changes(decorators=[*function.decorators, mark])
-    if not function.decorators:
-        # The comments above stay above the decorator.
-        marked = marked.with_changes(lines_after_decorators=())
-    edit.replace(function, marked)
 
 
 def _without_blank(statement: cst.BaseStatement) -> list[cst.EmptyLine]:
