@@ -15,11 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import torch.distributed
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from compilescope.repair.trials.child.ranks import note_collective
-
-_NAMESPACES = ("c10d", "_c10d_functional", "_c10d_functional_autograd")
+from compilescope.torchapi.collectives import BeforeCollectives
 
 
 def is_in_group() -> bool:
@@ -71,16 +69,9 @@ def _forward_alone(self: Any, *inputs: Any, **kwargs: Any) -> Any:
 
 def alone(folder: Path, region: int) -> contextlib.AbstractContextManager[Any]:
     """Around an eager replay. Dynamo compiles nothing within it."""
-    return _Alone(folder, region) if is_in_group() else contextlib.nullcontext()
 
+    def stop() -> None:
+        note_collective(folder, region)
+        os._exit(1)
 
-class _Alone(TorchDispatchMode):  # type: ignore[misc]
-    def __init__(self, folder: Path, region: int) -> None:
-        super().__init__()
-        self._folder, self._region = folder, region
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func.namespace in _NAMESPACES:
-            note_collective(self._folder, self._region)
-            os._exit(1)
-        return func(*args, **(kwargs or {}))
+    return BeforeCollectives(stop) if is_in_group() else contextlib.nullcontext()
