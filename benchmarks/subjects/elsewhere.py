@@ -39,7 +39,7 @@ def move_seeds(seed: int) -> None:
         plain(value + seed if isinstance(value, int) else value, version)
 
     torch.manual_seed = manual_seed
-    random.seed = random_seed
+    random.seed = random_seed  # type: ignore[assignment]
     manual_seed(seed)
     random_seed(seed)
 
@@ -55,7 +55,7 @@ def enlarge_batches(more: int) -> None:
         larger = batch_size + more if batch_size and batch_size > 1 else batch_size
         begin(self, dataset, larger, *args, **kw)
 
-    DataLoader.__init__ = __init__  # type: ignore[method-assign]
+    DataLoader.__init__ = __init__
 
 
 def keep(out: str) -> None:

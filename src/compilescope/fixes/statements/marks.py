@@ -69,8 +69,8 @@ def name_of_part(
     results: Sequence[str] = (),
 ) -> str:
     """After what it returns, `results` where they have names: `_loss_and_logits`; where that says
-    nothing, after the function and what is called last. A method's has the function's name in any case, since classes further up
-    may use the shorter one."""
+    nothing, after the function and what is called last. A method's has the function's name in any
+    case, since classes further up may use the shorter one."""
     own = function.name.value.lstrip("_")
     if results and len(results) <= _MOST_NAMES and all(map(_says_something, results)):
         return _joined(module, function, results)

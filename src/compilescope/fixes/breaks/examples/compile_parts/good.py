@@ -13,7 +13,7 @@ def _out_and_loss(x, y):
 
 
 @torch.compile(backend="eager")
-def _rest_of_step(y, out):
+def _step_result(y, out):
     near = (out - y).abs() < 0.5
     return near.float().mean()
 
@@ -23,7 +23,7 @@ def step(x, y):
     """Gives the share of hits."""
     out, loss = _out_and_loss(x, y)
     losses.append(loss.item())
-    return _rest_of_step(y, out)
+    return _step_result(y, out)
 
 
 for _ in range(2):

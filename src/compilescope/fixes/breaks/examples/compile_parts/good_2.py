@@ -17,12 +17,12 @@ class Detector(torch.nn.Module):
         self.backbone = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU())
         self.head = torch.nn.Linear(3, 4)
 
-    def _scores(self, x):
+    def _forward_scores(self, x):
         return self.head(self.backbone(x)).exp()
 
     @torch.compiler.disable(recursive=False)
     def forward(self, x):
-        scores = self._scores(x)
+        scores = self._forward_scores(x)
         if self.training:
             return scores
         return [kept(each) for each in scores.unbind()]

@@ -4,6 +4,7 @@ model = torch.nn.Linear(3, 3)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
 
+@torch.compile(backend="eager")
 def _loss(x, y):
     # The part that counts.
     out = model(x)
@@ -12,9 +13,6 @@ def _loss(x, y):
 
 
 # One step of training.
-@torch.compile(backend="eager")
-# left to Python, but not what it calls; torch.compiler has no decorator for this
-@torch._dynamo.decorators.skip
 def step(x, y):
     """Gives the loss."""
     optimizer.zero_grad()

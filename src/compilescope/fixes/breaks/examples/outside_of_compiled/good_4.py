@@ -11,13 +11,11 @@ def check(x):
         raise OutOfRange("negative")
 
 
+@torch.compile(backend="eager")
 def _root_result(x):
     return x.sqrt() * 2
 
 
-@torch.compile(backend="eager")
-# left to Python, but not what it calls; torch.compiler has no decorator for this
-@torch._dynamo.decorators.skip
 def root(x):
     check(x)
     return _root_result(x)

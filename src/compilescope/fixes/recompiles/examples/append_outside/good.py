@@ -3,6 +3,7 @@ import torch
 means = []
 
 
+@torch.compile(backend="eager")
 def _f_results(x):
     y = x.sin()
     value = y.mean()
@@ -10,9 +11,6 @@ def _f_results(x):
     return value, value_2
 
 
-@torch.compile(backend="eager")
-# left to Python, but not what it calls; torch.compiler has no decorator for this
-@torch._dynamo.decorators.skip
 def f(x):
     value, value_2 = _f_results(x)
     means.append(value)
