@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from compilescope.findings.breaks import BreakFinding
 from compilescope.findings.failures import FailureFinding
-from compilescope.fixes.compilation.frames import grad_modes
 from compilescope.fixes.compilation.paths import Step, way_to
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.statements.marks import compiling, leave_alone, leaving, marked
 from compilescope.fixes.statements.parts import Parts
 from compilescope.fixes.subject import Subject
-from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.refusals import NotMeant
 from compilescope.source.syntax.edit import Edit
 
 _CAUSES = (
@@ -50,8 +49,6 @@ def _propose(subject: Subject) -> Patch:
     edits: dict[str, Edit] = {}
     for place, step in enumerate(steps):
         edit = edits.setdefault(step.module.path, Edit(step.module))
-        if grad_modes(step.module, step.function):
-            raise Refused("a grad mode is set around the whole function")
         last = place == len(steps) - 1
         if last and place:
             leave_alone(edit, step.function)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compilescope.fixes.compilation.regions import is_compile
+from compilescope.source.flow.cuts import is_docstring
 from compilescope.source.syntax.edit import Edit
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst
@@ -54,6 +55,20 @@ def marked(function: cst.FunctionDef, decorator: cst.Decorator) -> cst.FunctionD
         return made
     # The comments above stay above the decorator.
     return made.with_changes(lines_after_decorators=())
+
+
+def under(
+    edit: Edit, mode: cst.Decorator, inner: Sequence[cst.BaseStatement]
+) -> list[cst.BaseStatement]:
+    """A grad mode entered by a `with`: as a decorator it is a frame of its own, which Dynamo
+    would compile together with what it is around."""
+    shown = edit.module.code(mode.decorator)
+    shown = shown if isinstance(mode.decorator, cst.Call) else f"{shown}()"
+    start = 1 if inner and is_docstring(inner[0]) else 0
+    entered = cst.ensure_type(edit.statements(f"with {shown}:\n    pass\n")[0], cst.With)
+    block = cst.ensure_type(entered.body, cst.IndentedBlock)
+    block = block.with_changes(body=list(inner[start:]))
+    return [*inner[:start], entered.with_changes(body=block)]
 
 
 def leave_alone(edit: Edit, function: cst.FunctionDef) -> None:

@@ -8,11 +8,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from compilescope.fixes.compilation.frames import grad_modes
 from compilescope.fixes.statements.marks import (
     bare,
     compiling,
     marked,
     name_of_part,
+    under,
     without_decorators,
 )
 from compilescope.source.flow.cuts import is_docstring, is_light, is_return
@@ -89,10 +91,15 @@ class Parts:
         new = [*body[:start], *self._block(body[start:], _Names(set(parameters_of(self.function))))]
         if not self.made:
             raise NotMeant("the function computes nothing else")
+        modes = grad_modes(self._module, self.function) if mark else []
+        for mode in reversed(modes):
+            new = under(self.edit, mode, new)
         block = cst.ensure_type(self.function.body, cst.IndentedBlock)
         shell = self.function.with_changes(body=block.with_changes(body=new))
-        kept = [each for each in self.function.decorators if each not in self._moved]
-        shell = marked(shell, mark) if mark else without_decorators(shell, kept)
+        gone = [*self._moved, *modes]
+        kept = [each for each in self.function.decorators if each not in gone]
+        shell = without_decorators(shell, kept) if gone else shell
+        shell = marked(shell, mark) if mark else shell
         self.edit.put_definition_before(self.function, self.made)
         self.edit.replace(self.function, shell)
 

@@ -15,6 +15,7 @@ from compilescope.fixes.statements.marks import (
     compiling,
     leaving,
     name_of_part,
+    under,
     without_decorators,
 )
 from compilescope.fixes.subject import Subject
@@ -24,7 +25,6 @@ from compilescope.source.flow.cuts import (
     Split,
     check_splittable,
     is_backward,
-    is_docstring,
     is_light,
     is_return,
     split_around,
@@ -136,7 +136,7 @@ class Shell:
         block = cst.ensure_type(function.body, cst.IndentedBlock)
         modes = grad_modes(edit.module, function) if skip else []
         for mode in reversed(modes):
-            inner = self._under(mode, inner)
+            inner = under(edit, mode, inner)
         shell = function.with_changes(body=block.with_changes(body=list(inner)))
         kept = [each for each in function.decorators if each not in modes and each not in moved]
         if skip is not None:
@@ -146,17 +146,6 @@ class Shell:
                 shell = shell.with_changes(lines_after_decorators=())
         shell = without_decorators(shell, kept)
         edit.replace(function, shell)
-
-    def _under(self, mode: cst.Decorator, inner: Statements) -> Statements:
-        """A grad mode entered by a `with`: as a decorator it is a frame of its own, which Dynamo
-        would compile together with what it is around."""
-        shown = self.edit.module.code(mode.decorator)
-        shown = shown if isinstance(mode.decorator, cst.Call) else f"{shown}()"
-        start = 1 if inner and is_docstring(inner[0]) else 0
-        entered = cst.ensure_type(self.edit.statements(f"with {shown}:\n    pass\n")[0], cst.With)
-        block = cst.ensure_type(entered.body, cst.IndentedBlock)
-        block = block.with_changes(body=list(inner[start:]))
-        return [*inner[:start], entered.with_changes(body=block)]
 
     def _lifted_out(self, statement: cst.BaseStatement) -> cst.BaseStatement:
         lifted = self.split.lifted.items()
