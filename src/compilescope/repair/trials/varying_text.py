@@ -33,7 +33,8 @@ _SHAPE = late(
     rf"|(?<![\w.])(?P<amount>{_NUMBER} ?[kKMG]?(?:{_PER_SECOND}|{_PER_STEP}|{_SECONDS}){_NO_LABEL})"
     # Names with letters and digits, as temporary files and runs have them; whole paths of them.
     r"|(?P<name>(?<![\w.+-])(?:/[\w.-]{1,255}){2,20}"
-    r"|(?<![\w.+-])(?!\d{1,20}[eE]\d{1,3}\b)(?=[\w-]{0,80}\d)(?=[\w-]{0,80}[A-Za-z])\w[\w-]{5,80}\w)"
+    r"|(?<![\w.+-])(?!\d{1,20}[eE]\d{1,3}\b)(?=[\w-]{0,80}\d)(?=[\w-]{0,80}[A-Za-z])"
+    r"\w[\w-]{5,80}\w)"
 )
 _DIGITS = late(r"\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _DIGIT = late(r"\d")
