@@ -35,6 +35,9 @@ INDEX: dict[str, Indexed] = {
     "bar-while-eager": Indexed(
         "breaks.bar_while_eager", 57, "source", ("GB0007", "GB0008", "logging-call")
     ),
+    "bool-for-comparison": Indexed(
+        "breaks.bool_for_comparison", 30, "source", ("GB0112", "symbolic-value")
+    ),
     "cached-property-ahead": Indexed(
         "breaks.cached_property_ahead", 105, "caller", ("context-manager", "recompile/key-change")
     ),

@@ -789,6 +789,7 @@ def scaled(x):
 )
 
 LEFT_OUT = {
+    "bool-for-comparison": "it changes how Dynamo sees a bool, and no value",
     "converted-argument": "it changes calls with values that the program itself makes",
     "mark-dynamic": "it adds a call that only Dynamo looks at",
     "mark-unbacked": "it adds a call that only Dynamo looks at",
