@@ -36,7 +36,7 @@ SCOPED = {
     "called": (
         f"import torch\n\n\n{FUNCTION}\n\n"
         "g = torch.compile(f, backend='eager')  # once\ng(torch.ones(3))\n",
-        f"g = {PATCH}(torch.compile(f, backend='eager'))  # once\n",
+        f"g = {PATCH}(\n    torch.compile(f, backend='eager')\n)  # once\n",
     ),
     "partial": (
         "import functools\nimport torch\n\n\n@functools.partial(torch.compile, backend='eager')\n"
@@ -111,7 +111,7 @@ def test_a_module_keeps_its_attributes_so_the_flag_holds_for_all(tmp_path: Path)
     patch = with_flag(subject, "capture_scalar_outputs", True)
     (text,) = patch.files.values()
     line = "torch._dynamo.config.capture_scalar_outputs = True\n"
-    assert text == WHOLE.replace("from os import path\n", f"from os import path\n{line}")
+    assert text == WHOLE.replace("from os import path\n", f"from os import path\n\n{line}")
     assert patch.states.endswith("to the whole program.")
     assert not subjects(tmp_path, text)
 

@@ -165,7 +165,7 @@ def in_parts(text: str, lines: set[int]) -> str:
         each for each in functions if each.name.value == "f" and "note" in module.code(each.body)
     ]
     edit = Edit(module)
-    Parts(edit, inside[0], lines).write("leave")
+    Parts(edit, inside[0], lines).write(cst.Decorator(cst.Name("leave")))
     return edit.text()
 
 

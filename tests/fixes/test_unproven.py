@@ -66,7 +66,7 @@ def test_a_cause_is_found_in_the_script_and_proposed_there(tmp_path: Path) -> No
     assert first.place == "train.py:7 GB0059" and first.found
     chosen = first.propose()
     assert chosen is not None and set(chosen[1].files) == {here.main}
-    assert in_words(first, *chosen).startswith("train.py:7 GB0059: write the output")
+    assert in_words(first, *chosen).startswith("train.py:7 GB0059: make the output an operator")
     assert second.propose() is None and second.remedy
 
 

@@ -789,6 +789,7 @@ def scaled(x):
 )
 
 LEFT_OUT = {
+    "compile-parts": "test_parts.py has functions of all shapes, and every line of each",
     "bool-for-comparison": "it changes how Dynamo sees a bool, and no value",
     "converted-argument": "it changes calls with values that the program itself makes",
     "mark-dynamic": "it adds a call that only Dynamo looks at",

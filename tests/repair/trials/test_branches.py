@@ -129,7 +129,7 @@ def test_a_flag_that_is_set_always_was_true_and_false(
         with coverage:
             scope["f"](1, mask, False)
         record = {"coverage": _described(coverage)}
-        before: Any = SimpleNamespace(probed=SimpleNamespace(record=record))
+        before: Any = SimpleNamespace(probed=SimpleNamespace(record=record, collective=False))
         (check,), _ = check_branches(before, changes)
         unknown = len(mask) and not settled.endswith("or shown")
         assert check.verdict == ("unknown" if unknown else "pass"), check.words
@@ -160,7 +160,7 @@ def test_a_check_that_never_failed_is_read(test: str, asked: str, verdict: str) 
     asked_at, was = (11, True) if test.startswith("not ") else (7, False)
     branch = {"file": "/a.py", "line": 2, "column": asked_at, "sides": [was], "by_tensor": True}
     record = {"coverage": {"branches": [branch], "lines": {}}}
-    before: Any = SimpleNamespace(probed=SimpleNamespace(record=record))
+    before: Any = SimpleNamespace(probed=SimpleNamespace(record=record, collective=False))
     changes = changes_between(Version({"/a.py": old}), Version({"/a.py": new}))
     (check,), notes = check_branches(before, changes)
     assert check.verdict == verdict, check.words
@@ -223,7 +223,7 @@ def test_a_part_that_was_never_true(
         for column, sides in places
     ]
     record = {"coverage": {"branches": branches, "lines": {}}}
-    before: Any = SimpleNamespace(probed=SimpleNamespace(record=record))
+    before: Any = SimpleNamespace(probed=SimpleNamespace(record=record, collective=False))
     changes = changes_between(Version({"/a.py": old}), Version({"/a.py": new}))
     (check,), _ = check_branches(before, changes)
     assert check.verdict == verdict, check.words
@@ -263,7 +263,7 @@ def test_a_side_that_never_ran_is_known_as_it_is_written(
     with coverage:
         scope["f"](1, *arguments)
     record = {"coverage": _described(coverage)}
-    before: Any = SimpleNamespace(probed=SimpleNamespace(record=record))
+    before: Any = SimpleNamespace(probed=SimpleNamespace(record=record, collective=False))
     changes = changes_between(Version({file: old}), Version({file: new}))
     (check,), _ = check_branches(before, changes)
     assert check.verdict == verdict, check.words

@@ -234,8 +234,13 @@ def certain_failure(
 def _certain(before: CapturedRun, part: CapturedRun) -> Iterator[Finding]:
     """Of a run that goes on: what is no less of a loss than in the one before, however often it is
     called from here."""
-    counts = {found.fingerprint: found.count for found in findings(before.digest)}
+    known = findings(before.digest)
+    counts = {found.fingerprint: found.count for found in known}
+    # Of a function that was given up, more versions may end just that.
+    given_up = {found.fingerprint for found in known if found.toll is Toll.EAGER}
     for found in findings(part.digest):
+        if found.fingerprint in given_up:
+            continue
         more = found.count > counts.get(found.fingerprint, 0)
         if not isinstance(found, RecompileFinding) or (more and stays_lost(found)):
             yield found

@@ -189,6 +189,7 @@ class _Comparison:
                 self._found.notes.append(words)
                 continue
             exact = ours.get(recipe, "exact")
+            anchor = (ours, exact) if exact is not None else None
             for mode in ("eager", "compiled"):
                 replay = theirs.get(recipe, mode)
                 if replay is None:
@@ -198,8 +199,9 @@ class _Comparison:
                     continue
                 wrong = self._judge.differences((ours, wanted), (theirs, replay), exact)
                 if wrong and mode == "compiled":
-                    wrong = self._beyond_rounding(recipe, wrong, (ours, wanted), (theirs, replay))
-                anchor = (ours, exact) if exact is not None else None
+                    wrong = self._beyond_rounding(
+                        recipe, wrong, (ours, wanted), (theirs, replay), anchor
+                    )
                 wrong = list(self._weighed(call, recipe, wrong, (theirs, replay), anchor))
                 wrong = self._steady(call, recipe, wrong)
                 if wrong:
@@ -219,6 +221,7 @@ class _Comparison:
         wrong: list[ReplayDifference],
         wanted: tuple[Replays, Any],
         found: tuple[Replays, Any],
+        exact: tuple[Replays, Any] | None,
     ) -> list[ReplayDifference]:
         """Where both versions give the same bits eagerly, the same operators ran: compiled in other
         pieces they may round otherwise."""
@@ -228,7 +231,8 @@ class _Comparison:
         return [
             each
             for each in wrong
-            if each.aspect != "values" or not self._judge.is_rounding(each.path, wanted, found)
+            if each.aspect != "values"
+            or not self._judge.is_rounding(each.path, wanted, found, exact)
         ]
 
     def _steady(
