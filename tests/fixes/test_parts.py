@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compilescope.fixes.statements.parts import Parts
+from compilescope.fixes.statements.parts import FunctionParts
 from compilescope.source.refusals import Refused
 from compilescope.source.syntax.edit import Edit
 from compilescope.source.syntax.module import SourceModule
@@ -165,7 +165,7 @@ def in_parts(text: str, lines: set[int]) -> str:
         each for each in functions if each.name.value == "f" and "note" in module.code(each.body)
     ]
     edit = Edit(module)
-    Parts(edit, inside[0], lines).write(cst.Decorator(cst.Name("leave")))
+    FunctionParts(edit, inside[0], lines).write(cst.Decorator(cst.Name("leave")))
     return edit.text()
 
 

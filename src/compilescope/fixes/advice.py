@@ -330,7 +330,7 @@ class _Adviser(msgspec.Struct, dict=True):
         stops = self.program.stops
         subject = Subject(finding, self.program)
         proposals = proposals_for(subject, most=_MOST_PROPOSALS + len(spoken))
-        made = [(fix, patch) for fix, patch in proposals.made if fix.id not in spoken]
+        made = _said([each for each in proposals.made if each[0].id not in spoken])
         remedies = tuple(each for each in finding.remedy if each.kind != "program")
         last = [self._proposed(subject, *each) for each in made if each[0].order >= _LAST_RESORT]
         offered = [self._proposed(subject, *each) for each in made if each[0].order < _LAST_RESORT]
@@ -493,3 +493,11 @@ def sentence(title: str, more: str) -> str:
     first = title.split(" ", 1)[0]
     head = title if "." in first or "_" in first else title[:1].upper() + title[1:]
     return f"{head.rstrip('.')}. {more}" if more else f"{head.rstrip('.')}."
+
+
+def _said(made: list[tuple[Fix, Patch]]) -> list[tuple[Fix, Patch]]:
+    """Where the lines themselves can be changed, what takes a run to say anything is no advice."""
+    source = [each for each in made if each[0].kind == "source"]
+    if all(fix.only_run_tells for fix, _ in source):
+        return made
+    return [each for each in made if each not in source or not each[0].only_run_tells]

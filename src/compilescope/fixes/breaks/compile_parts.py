@@ -8,7 +8,7 @@ from compilescope.fixes.compilation.paths import Step, way_to
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.statements.marks import compiling, leave_alone, leaving, marked
-from compilescope.fixes.statements.parts import Parts
+from compilescope.fixes.statements.parts import FunctionParts
 from compilescope.fixes.subject import Subject
 from compilescope.source.refusals import NotMeant
 from compilescope.source.syntax.edit import Edit
@@ -60,7 +60,7 @@ def _propose(subject: Subject) -> Patch:
         if not compiling(step.module, step.function):
             mark = leaving(edit, step.function, outermost=not place)
         try:
-            Parts(edit, step.function, lines, aside=last and step.leaves_own).write(mark)
+            FunctionParts(edit, step.function, lines, aside=last and step.leaves_own).write(mark)
         except NotMeant:
             if last or mark is None:
                 raise

@@ -61,7 +61,7 @@ def _propose(subject: Subject) -> Patch:
     if not isinstance(function, cst.FunctionDef):
         raise NotMeant("a lambda was compiled")
     whole = all(text.lstrip("-").isdigit() for text in (cause.expected, cause.actual))
-    found = _Found(module, function, name, whole, NumberUses())
+    found = _OutsideNumbers(module, function, name, whole, NumberUses())
     for read in _reads(subject, found):
         found.add(subject, read)
     if not found.tests and all(each is read for each, read in found.numbers.items()):
@@ -78,7 +78,7 @@ def _propose(subject: Subject) -> Patch:
 
 
 @dataclass
-class _Found:
+class _OutsideNumbers:
     """What a function computes from the number alone."""
 
     module: SourceModule
@@ -234,7 +234,9 @@ class _Found:
         return free
 
 
-def _computed_above(found: _Found, expression: cst.BaseExpression) -> cst.BaseExpression | None:
+def _computed_above(
+    found: _OutsideNumbers, expression: cst.BaseExpression
+) -> cst.BaseExpression | None:
     """The next larger expression that depends on the number alone."""
     above = found.module.parent(expression)
     while isinstance(above, (cst.Arg, cst.ComparisonTarget)):
@@ -244,7 +246,7 @@ def _computed_above(found: _Found, expression: cst.BaseExpression) -> cst.BaseEx
     return above
 
 
-def _reads(subject: Subject, found: _Found) -> Iterator[cst.BaseExpression]:
+def _reads(subject: Subject, found: _OutsideNumbers) -> Iterator[cst.BaseExpression]:
     """Raises `Refused` where the value may be another one than at the beginning."""
     module, function = found.module, found.function
     is_parameter = found.name in parameters_of(function)

@@ -66,7 +66,7 @@ class _Names:
 
 
 @dataclass
-class Parts:
+class FunctionParts:
     """Writes a function anew: what is on `lines` stays in it, all else goes into parts."""
 
     edit: Edit
