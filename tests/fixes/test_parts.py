@@ -193,3 +193,11 @@ def test_it_does_what_it_did(name: str) -> None:
 def test_what_only_the_function_can_do_is_left_to_it(body: str) -> None:
     with pytest.raises(Refused):
         in_parts(f"def f(x, y):\n    {body}\n    note(y)\n", {99})
+
+
+@pytest.mark.parametrize("kind", ["staticmethod", "classmethod"])
+def test_methods_of_the_class_stay_whole(kind: str) -> None:
+    body = "def f(x, y):\n        a = abs(x) + max(x, y)\n        note(a)\n"
+    text = f"class C:\n    @{kind}\n    {body}"
+    with pytest.raises(Refused):
+        in_parts(text, {5})

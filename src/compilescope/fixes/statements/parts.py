@@ -87,6 +87,9 @@ class FunctionParts:
         body = statements_of(self.function)
         if any(isinstance(each, _WAITS) for each in self._module.walk(self.function)):
             raise Refused("the function is a generator or async")
+        decorators = {self._module.code(each.decorator) for each in self.function.decorators}
+        if decorators & {"staticmethod", "classmethod"}:
+            raise Refused("it is a method of the class, not of an object")
         start = 1 if body and is_docstring(body[0]) else 0
         new = [*body[:start], *self._block(body[start:], _Names(set(parameters_of(self.function))))]
         if not self.made:
