@@ -201,3 +201,20 @@ def test_methods_of_the_class_stay_whole(kind: str) -> None:
     text = f"class C:\n    @{kind}\n    {body}"
     with pytest.raises(Refused):
         in_parts(text, {5})
+
+
+def test_what_counts_stays_outside() -> None:
+    """A graph would be made for one count alone."""
+    text = textwrap.dedent("""
+        class C:
+            def f(self, x, y):
+                self.calls += 1
+                a = abs(x) + max(x, y)
+                self.seen.append(a)
+                b = abs(a) * 2
+                note(b)
+                return b + max(a, y)
+        """).strip()
+    shell = in_parts(f"{text}\n", {7}).partition("    @leave\n")[2]
+    assert "self.calls += 1" in shell and "self.seen.append(a)" in shell
+    assert "abs(" not in shell

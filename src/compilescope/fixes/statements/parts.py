@@ -133,7 +133,7 @@ class FunctionParts:
             return False
         if any(module.calls(node, *_OUTSIDE) for node in module.walk(statement)):
             return False
-        return self._is_free(statement) and not _changes_container(statement)
+        return self._is_free(statement) and not _keeps_count(statement)
 
     def _is_lost(self, statement: cst.BaseStatement) -> bool:
         place = self._module.position(statement)
@@ -372,7 +372,8 @@ def _is_plain_target(node: cst.CSTNode) -> bool:
     return isinstance(node, cst.Name)
 
 
-def _changes_container(statement: cst.BaseStatement) -> bool:
+def _keeps_count(statement: cst.BaseStatement) -> bool:
+    """`self.calls += 1`, `losses.append(loss)`: a graph would be made for one count alone."""
     if not isinstance(statement, cst.SimpleStatementLine):
         return False
     for part in statement.body:
@@ -380,6 +381,8 @@ def _changes_container(statement: cst.BaseStatement) -> bool:
         method = call.func if isinstance(call, cst.Call) else None
         if isinstance(method, cst.Attribute) and method.attr.value in _KEEPERS:
             return True
+        if isinstance(part, cst.AugAssign) and isinstance(part.target, cst.Attribute):
+            return isinstance(part.value, (cst.Integer, cst.Float))
     return False
 
 
