@@ -1,6 +1,6 @@
 """Do verified fixes hold on numbers that the search has not seen?
 
-    python benchmarks/fixes_elsewhere.py FOLDER [--jobs 1] [--eager] [name ...]
+    python benchmarks/fixes_elsewhere.py [--jobs 1] [--eager] FOLDER [name ...]
 
 FOLDER is what `real_fixes.py --out` has kept. Each verified diff is applied to a copy of its
 program. Both versions run with other seeds, and with other seeds and larger batches: eagerly, where

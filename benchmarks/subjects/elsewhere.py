@@ -9,10 +9,10 @@ parameter of the modules that are alive at the end, and its gradient.
 from __future__ import annotations
 
 import atexit
-import gc
 import random
 import runpy
 import sys
+import weakref
 from typing import Any
 
 import torch
@@ -25,7 +25,7 @@ def main() -> None:
     move_seeds(seed)
     if more:
         enlarge_batches(more)
-    atexit.register(keep, out)
+    atexit.register(keep, out, follow_modules())
     runpy.run_path(sys.argv[0], run_name="__main__")
 
 
@@ -58,10 +58,23 @@ def enlarge_batches(more: int) -> None:
     DataLoader.__init__ = __init__
 
 
-def keep(out: str) -> None:
+def follow_modules() -> list[weakref.ref[torch.nn.Module]]:
+    """In the order in which they are made."""
+    found: list[weakref.ref[torch.nn.Module]] = []
+    begin = torch.nn.Module.__init__
+
+    def __init__(self: torch.nn.Module, *args: Any, **kw: Any) -> None:
+        begin(self, *args, **kw)
+        found.append(weakref.ref(self))
+
+    torch.nn.Module.__init__ = __init__
+    return found
+
+
+def keep(out: str, modules: list[weakref.ref[torch.nn.Module]]) -> None:
     found = []
-    for each in gc.get_objects():
-        if isinstance(each, torch.nn.Module) and type(each).__name__ != "OptimizedModule":
+    for each in filter(None, (known() for known in modules)):
+        if type(each).__name__ != "OptimizedModule":
             for name, tensor in each.named_parameters(recurse=False):
                 grad = tensor.grad if tensor.grad is not None else torch.zeros_like(tensor)
                 found.append((type(each).__name__, name, tensor.detach().clone(), grad.clone()))
