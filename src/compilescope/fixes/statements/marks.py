@@ -14,7 +14,7 @@ from compilescope.source.trees import cst
 # the public decorator of a function (torch 2.11 to 2.15), not through that of a method.
 _PUBLIC = "compiler.disable(recursive=False)"
 _PRIVATE = "_dynamo.decorators.skip"
-_WHY_PRIVATE = "# left to Python, but not what it calls; torch.compiler has no decorator for this"
+_WHY_PRIVATE = "# left to Python, but not what it calls; no public decorator does this"
 _SHORTEST, _MOST_NAMES = 3, 3
 """Letters of a name that says something, and names that one of a function can be made of. Chosen:
 `x` and `h2` say nothing, and more names than these are a sentence."""

@@ -8,7 +8,7 @@ def _f_results(x, y):
     return value, value_2
 
 
-# left to Python, but not what it calls; torch.compiler has no decorator for this
+# left to Python, but not what it calls; no public decorator does this
 @torch._dynamo.decorators.skip
 def f(x, y):
     value, value_2 = _f_results(x, y)

@@ -10,7 +10,7 @@ def _f_result(x, scale_value):
     return y * scale_value  # of this request
 
 
-# left to Python, but not what it calls; torch.compiler has no decorator for this
+# left to Python, but not what it calls; no public decorator does this
 @torch._dynamo.decorators.skip
 def f(x):
     scale_value = scale.get()

@@ -8,7 +8,7 @@ def _f_result(x, mask, full):
     return y * 2
 
 
-# left to Python, but not what it calls; torch.compiler has no decorator for this
+# left to Python, but not what it calls; no public decorator does this
 @torch._dynamo.decorators.skip
 def f(x, mask):
     full = bool(mask.all())  # nothing to hide

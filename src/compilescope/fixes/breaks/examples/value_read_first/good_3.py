@@ -7,7 +7,7 @@ def _f_result(x, mask, taken, taken_2):
     return z + 1
 
 
-# left to Python, but not what it calls; torch.compiler has no decorator for this
+# left to Python, but not what it calls; no public decorator does this
 @torch._dynamo.decorators.skip
 def f(x, mask):
     hidden = (~mask).any()

@@ -7,7 +7,7 @@ def _sample_result(x):
     return y
 
 
-# left to Python, but not what it calls; torch.compiler has no decorator for this
+# left to Python, but not what it calls; no public decorator does this
 @torch._dynamo.decorators.skip
 def sample(x):
     # The caller's numbers stay as they are.

@@ -10,7 +10,7 @@ def _f_result(x):
     return y * 2
 
 
-# left to Python, but not what it calls; torch.compiler has no decorator for this
+# left to Python, but not what it calls; no public decorator does this
 @torch._dynamo.decorators.skip
 def f(x):
     with lock:

@@ -19,7 +19,7 @@ def _f_results(x):
     return loss, value
 
 
-# left to Python, but not what it calls; torch.compiler has no decorator for this
+# left to Python, but not what it calls; no public decorator does this
 @torch._dynamo.decorators.skip
 def f(x):
     loss, value = _f_results(x)
