@@ -8,6 +8,7 @@ from compilescope.repair.trials.printed_output import (
     compare_output,
     compare_steadiness,
     differs_in_numbers,
+    numbers_are_near,
 )
 
 DROPS, MOVES = frozenset({"drops-output"}), frozenset({"moves-output"})
@@ -125,3 +126,10 @@ def test_what_a_program_computes_counts_beside_them(after: bytes, shown: str) ->
 )
 def test_a_result_that_varies_is_not_taken_for_a_time(first: bytes, again: bytes) -> None:
     assert compare_steadiness(first, again).verdict == "fail"
+
+
+def test_what_rounding_may_move_is_little() -> None:
+    assert numbers_are_near(b"loss 0.460 of 8", b"loss 0.461 of 8")
+    assert not numbers_are_near(b"loss 0.460 of 8", b"loss 5.0 of 8")
+    assert not numbers_are_near(b"loss 0.460 of 8", b"loss 0.460 of 9")
+    assert not numbers_are_near(b"loss 0.460 of 8", b"loss nan of 8")

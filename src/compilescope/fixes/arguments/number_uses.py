@@ -283,3 +283,12 @@ def _negative(node: cst.BaseExpression) -> cst.BaseExpression:
 
 def _binds_loosely(node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.BinaryOperation) and not node.lpar
+
+
+def is_number(text: str) -> bool:
+    """Is it what Python or torch prints of a number?"""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

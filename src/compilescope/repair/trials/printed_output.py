@@ -91,6 +91,22 @@ def differs_in_numbers(before: bytes, after: bytes) -> bool:
     return texts[0] == texts[1]
 
 
+_NEAR = 0.05
+"""Relative. Chosen: rounding moved the losses of small training loops by a few percent."""
+
+
+def numbers_are_near(before: bytes, after: bytes) -> bool:
+    """Is all the same but for numbers, and those nearly?"""
+    if not differs_in_numbers(before, after):
+        return False
+    found = [_NUMBER.findall("\n".join(_lines(output))) for output in (before, after)]
+    pairs = [(float(one), float(other)) for one, other in zip(*found, strict=True)]
+    return all(
+        one == other or abs(one - other) <= _NEAR * max(abs(one), abs(other))
+        for one, other in pairs
+    )
+
+
 def _lines(output: bytes) -> list[str]:
     """Without addresses, and without the name of the last operation that autograd saw."""
     text = _GRAD_FN.sub("grad_fn=<...>", output.decode(errors="replace"))

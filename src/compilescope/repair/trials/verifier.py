@@ -36,7 +36,7 @@ from compilescope.repair.trials.losses import (
     losses_of,
     takes_place_of,
 )
-from compilescope.repair.trials.printed_output import compare_output, differs_in_numbers
+from compilescope.repair.trials.printed_output import compare_output, numbers_are_near
 from compilescope.repair.trials.recorded_runs import CapturedRun, Verification
 from compilescope.repair.trials.value_checks import compare_values
 from compilescope.repair.trials.version import Changes, Version, changes_between
@@ -220,10 +220,10 @@ class _Trial:
         return FixCheck("output", printed.verdict, printed.words)
 
     def _prints_the_same_eagerly(self, after: CapturedRun) -> bool:
-        """Where numbers differ alone: what is fused with what decides how they are rounded, and a
-        training loop makes much of little. Replays tell whether a graph is wrong."""
+        """Where numbers differ alone, and little: what is fused with what decides how they are
+        rounded, and a training loop makes much of little. Replays tell whether a graph is wrong."""
         wanted = self._before.values.probed
-        if not differs_in_numbers(self._before.stdout, after.stdout):
+        if not numbers_are_near(self._before.stdout, after.stdout):
             return False
         found = self._bench.probe(self._version, compiled=True, like=wanted)
         same = compare_output(wanted.stdout, found.stdout, self._allows).verdict == "pass"
