@@ -6,7 +6,13 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-_FREE = ("COMPILESCOPE_", "PYTEST_CURRENT_TEST", "TORCHINDUCTOR_CACHE_DIR")
+_FREE = (
+    "COMPILESCOPE_",
+    "PYTEST_CURRENT_TEST",
+    "TORCHINDUCTOR_CACHE_DIR",
+    # Inductor writes an address of its own process there.
+    "_TORCHINDUCTOR_PYOBJECT_TENSOR_DATA_PTR",
+)
 """Ours, and those that torch reads when it needs them and not when it is imported."""
 COLD = "cold"
 """The file in which a child says that it is no use: a fresh process is needed."""
