@@ -69,6 +69,11 @@ class Patch(msgspec.Struct, frozen=True):
         """The same observable behaviour."""
         return not self.states and not self.needs_human
 
+    @property
+    def leaves_graph(self) -> bool:
+        """A part of what was captured runs eagerly afterwards."""
+        return "compiles-less" in self.allows
+
 
 class Hunk(msgspec.Struct, frozen=True):
     """Lines `start` to `end` (from 0, the end not among them) become `lines`."""

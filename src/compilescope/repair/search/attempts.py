@@ -124,10 +124,12 @@ def try_subject(
     budget: Budget,
     *,
     keeping: bool = False,
+    whole: bool = False,
 ) -> Tried | None:
     """The first fix that is proven alone, on top of the version that `base` stands for; else the
     first whose place another cause takes. Where time is short, those that mostly hold come
-    first. `keeping`: those that let another break stay are tried too."""
+    first. `keeping`: those that let another break stay are tried too. `whole`: only those that
+    leave nothing of the graph to eager execution."""
     refused: list[tuple[Fix, Refused]] = []
     followed: Tried | None = None
     tried_any = False
@@ -147,7 +149,7 @@ def try_subject(
             refused.append((fix, patch))
             continue
         tried_any = True
-        if patch.keeps_break and not keeping:
+        if (patch.keeps_break and not keeping) or (whole and patch.leaves_graph):
             continue
         try:
             verification = _verified(subject, patch, base)
@@ -203,18 +205,23 @@ class ProposedFix:
         return self.subject.finding.fingerprint, self.fix.id
 
 
-def first_proposal(subject: Subject, options: SearchOptions, log: TryLog) -> ProposedFix | None:
+def first_proposal(
+    subject: Subject, options: SearchOptions, log: TryLog, *, whole: bool = False
+) -> ProposedFix | None:
     """What would be tried first, if it was not tried before. Those that mostly hold do not come
-    first here, whatever the time: how often a fix holds alone says little of it among others."""
+    first here, whatever the time: how often a fix holds alone says little of it among others.
+    `whole`: of those that leave nothing of the graph to eager execution."""
     refused: list[tuple[Fix, Refused]] = []
     ordered = fixes_for(subject)
     for place, fix in enumerate(ordered):
         if not options.wants_fix(fix.id):
             continue
-        if not log.is_new(subject, fix.id):
+        if not whole and not log.is_new(subject, fix.id):
             return None
         patch = _proposed(fix, subject, options)
         if not isinstance(patch, Refused):
+            if whole and patch.leaves_graph:
+                continue
             if patch.keeps_break:
                 return None  # What removes that break comes first.
             return ProposedFix(subject, fix, patch, tuple(refused), ordered[place + 1 :])
@@ -321,6 +328,12 @@ def asked_of(
         "patch_allows": frozenset().union(*(each.patch.allows for each in members)),
         "states": " ".join(each.patch.states for each in members if each.patch.states),
     }
+
+
+def loses_no_more(one: Verification, other: Verification) -> bool:
+    """Is what the first leaves lost no more than what the second leaves?"""
+    mine, theirs = one.after, other.after
+    return mine.every_call <= theirs.every_call and mine.avoidable <= theirs.avoidable
 
 
 def gains(subject: Subject, verification: Verification) -> bool:

@@ -24,6 +24,7 @@ from compilescope.processes.deadline import Deadline, OutOfTime
 from compilescope.recorder.target import Target
 from compilescope.repair.search.at_once import Grouping, together_words, version_with
 from compilescope.repair.search.attempts import (
+    ProposedFix,
     SearchStep,
     Tried,
     TryLog,
@@ -35,6 +36,7 @@ from compilescope.repair.search.attempts import (
     gains,
     has_vanished,
     log_member,
+    loses_no_more,
     losses_in_words,
     merged,
     step_of,
@@ -200,6 +202,11 @@ class _Search:
         subjects = [replace(each, program=program) for each in subjects]
         waiting = deque(subjects)
         won, followed = self._each_alone(base, waiting, until_won=True)
+        if won and won[0].patch.leaves_graph:
+            whole = self._kept_whole(base, program, won[0], subjects)
+            if isinstance(whole, SearchStep):
+                return whole
+            won = [whole or won[0]]
         if won and waiting:
             step = self._at_once(base, program, won[0], waiting)
             if step is not None:
@@ -217,6 +224,51 @@ class _Search:
                 self.log.drop(tried, "the time budget ran out before it was tried with the others")
             return self._together(base, program, won[:1]) if won else None  # Runs nothing.
 
+    def _kept_whole(
+        self, base: TrialBaseline, program: Program, leaving: Tried, subjects: Sequence[Subject]
+    ) -> Tried | SearchStep | None:
+        """What wins as much as a fix that leaves a part to eager execution, and leaves nothing.
+
+        Where several lines are lost, their first proposals are tried once, all together: one of
+        them alone does not win as much.
+        """
+        mended = [each for each in subjects if has_vanished(each, leaving.verification)]
+        found: Tried | SearchStep | None = None
+        if len({(each.file, each.line) for each in mended}) == 1:
+            won, _ = self._each_alone(base, deque(mended), until_won=True, whole=True)
+            if won and loses_no_more(won[0].verification, leaving.verification):
+                found = won[0]
+        else:
+            found = self._whole_together(base, program, leaving, mended)
+        if found is not None:
+            self.log.drop(leaving, "another fix keeps all of it in the graph")
+        return found
+
+    def _whole_together(
+        self, base: TrialBaseline, program: Program, leaving: Tried, mended: Sequence[Subject]
+    ) -> SearchStep | None:
+        proposals: dict[tuple[str, int], ProposedFix] = {}
+        for each in mended:
+            proposal = first_proposal(each, self.options, self.log, whole=True)
+            if proposal is not None and not proposal.patch.needs_human:
+                proposals.setdefault((each.file, each.line), proposal)
+        lines = {(each.file, each.line) for each in mended}
+        if proposals.keys() != lines or self.budget.is_spent:
+            return None
+        group = [list(proposals.values())[at] for at in merged(program, [*proposals.values()])[1]]
+        self.options.progress(f"{len(group)} fixes at once", 0, 0)
+        version = version_with(base, program, group)
+        try:
+            proof = verify_all(base, version, group)
+        except OutOfTime:
+            return None
+        if proof.verdict != "verified" or not loses_no_more(proof, leaving.verification):
+            return None
+        members = [log_member(each, proof, self.options, self.log) for each in group]
+        for tried in members:
+            self.log.keep(tried)
+        return step_of(version, members, proof)
+
     def _each_alone(
         self,
         base: TrialBaseline,
@@ -225,6 +277,7 @@ class _Search:
         *,
         until_won: bool = False,
         keeping: bool = False,
+        whole: bool = False,
     ) -> tuple[list[Tried], list[Tried]]:
         """What is proven, and what would be if another cause did not take its place. What waits
         may be gone with what is `known`."""
@@ -237,7 +290,9 @@ class _Search:
             self.options.progress(what, total - len(waiting) - 1, total)
             if any(has_vanished(subject, each.verification) for each in (*known, *won)):
                 continue
-            tried = try_subject(subject, base, self.options, self.log, self.budget, keeping=keeping)
+            tried = try_subject(
+                subject, base, self.options, self.log, self.budget, keeping=keeping, whole=whole
+            )
             if tried is not None:
                 (won if tried.alone else followed).append(tried)
         return won, followed
