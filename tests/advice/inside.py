@@ -10,8 +10,10 @@ import random
 import runpy
 import socket
 import sys
+import threading
 import time
 import traceback
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -104,7 +106,11 @@ def _captured(asked: dict[str, Any], out: Path) -> int:
 
 
 def _kept(asked: dict[str, Any], out: Path) -> int:
-    kept = Kept()
+    kept, given = Kept(), Kept()
+    if asked["functions"]:
+        _follow(kept, asked)
+    else:
+        given = kept
     compiled = asked["mode"] == "compiled"
 
     def on_call(region: CompiledRegion, args: Any, kwargs: Any) -> Any:
@@ -113,9 +119,9 @@ def _kept(asked: dict[str, Any], out: Path) -> int:
             try:
                 result = function(*args, **kwargs)
             except BaseException as error:
-                kept.raised(region.name, error)
+                given.raised(region.name, error)
                 raise
-        kept.called(region.name, result)
+        given.called(region.name, result)
         return result
 
     regions = Regions(on_call)
@@ -123,6 +129,26 @@ def _kept(asked: dict[str, Any], out: Path) -> int:
     status, names = _script(asked, out)
     (out / "values.json").write_text(json.dumps(kept.told(names)))
     return status
+
+
+def _follow(kept: Kept, asked: dict[str, Any]) -> None:
+    """Keeps what outermost calls of these functions return."""
+    wanted = {name for each in asked["functions"] for name in (each, f"{each}.forward")}
+    local = threading.local()
+
+    def on_event(frame: types.FrameType, event: str, returned: Any) -> None:
+        code = frame.f_code
+        # Python 3.10 does not know to which class a function belongs.
+        name = getattr(code, "co_qualname", code.co_name)
+        own = name in wanted and code.co_filename.startswith(asked["folder"])
+        if not own or event not in ("call", "return"):
+            return
+        local.depth = getattr(local, "depth", 0) + (1 if event == "call" else -1)
+        if local.depth == 0:
+            kept.called(name, returned)
+
+    threading.setprofile(on_event)
+    sys.setprofile(on_event)
 
 
 def _script(asked: dict[str, Any], out: Path) -> tuple[int, dict[str, Any]]:

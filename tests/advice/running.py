@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -101,8 +102,11 @@ class WarmProcess:
         folder.mkdir()
         return folder
 
-    def run(self, program: Program, folder: Path, mode: str) -> Ran:
-        """`mode` as `inside.run_program` has it."""
+    def run(
+        self, program: Program, folder: Path, mode: str, functions: Collection[str] = ()
+    ) -> Ran:
+        """`mode` as `inside.run_program` has it. `functions`: what these return is kept, and not
+        what compiled regions give."""
         out = self.place()
         asked = {
             "folder": str(folder),
@@ -110,6 +114,7 @@ class WarmProcess:
             "args": program.args,
             "environment": program.environment,
             "mode": mode,
+            "functions": sorted(functions),
             "out": str(out),
             "limit_s": _LIMIT_S,
         }

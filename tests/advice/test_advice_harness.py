@@ -98,6 +98,37 @@ def test_values_that_are_not_printed_count(
     assert re.search(words, seen.words), seen
 
 
+MOVED = """import torch
+
+
+def doubled(x):
+    return x * 2
+
+
+@torch.compile(backend="eager")
+def f(x):
+    y = doubled(x)
+    print(end="")
+    return y
+
+
+for number in range(2):
+    f(torch.full((3,), float(number)))
+"""
+
+
+@pytest.mark.parametrize(("given", "result"), [("y", "held"), ("y + 1", "results differ")])
+def test_a_function_counts_though_another_is_compiled(
+    warm: WarmProcess, given: str, result: str
+) -> None:
+    line = '@torch.compile(backend="eager")\n'
+    after = MOVED.replace(line, "").replace("def doubled", f"{line}def doubled")
+    after = after.replace("return y", f"return {given}")
+    seen = outcome(warm, after, MOVED)
+    assert seen.result == result, seen
+    assert ("in its functions" in seen.words) == (result != "held")
+
+
 def test_a_diff_of_another_file_does_not_apply(warm: WarmProcess) -> None:
     trial = trial_of(warm, PROGRAM)
     finding = trial.original.findings[0]

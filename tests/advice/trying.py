@@ -6,7 +6,7 @@ import contextlib
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -206,6 +206,11 @@ class _Version:
     def compiled(self) -> Ran:
         return self.warm.run(self.program, self.folder, "compiled")
 
+    def returned(self, functions: Collection[str]) -> dict[str, Any]:
+        """What these give in eager mode."""
+        ran = self.warm.run(self.program, self.folder, "eager", functions)
+        return ran.values or {"calls": [], "names": {}}
+
 
 def _rule_of(finding: Finding) -> str:
     if isinstance(finding, BreakFinding):
@@ -312,12 +317,29 @@ def _other_values(before: _Version, after: _Version, other_numbers: bool, *, sta
                 words = _parted(mine, values, other_numbers)
         if words:
             return f"{how}: {words}"
-    return ""
+    return _other_returns(before, after, other_numbers)
 
 
 def _parted(old: dict[str, Any], new: dict[str, Any], other_numbers: bool) -> str:
     """A change may move a part out of a region, or one region into two: then the calls are not
-    the same ones, and what the program makes of them counts."""
-    same_calls = len(old["calls"]) == len(new["calls"])
+    the same ones, and what the program and its functions make of them counts."""
+    same_calls = _regions(old) == _regions(new)
     compare = difference if same_calls else names_difference
     return compare(old, new, other_numbers=other_numbers)
+
+
+def _regions(values: dict[str, Any]) -> Counter[str]:
+    return Counter(call["region"] for call in values["calls"])
+
+
+def _other_returns(before: _Version, after: _Version, other_numbers: bool) -> str:
+    """Where the regions are others: do the functions that were compiled return the same?"""
+    old, new = before.eager.values, after.eager.values
+    if old is None or new is None or _regions(old) == _regions(new):
+        return ""
+    functions = _regions(old).keys()
+    truth, found = before.returned(functions), after.returned(functions)
+    if difference(truth, found, other_numbers=other_numbers):
+        truth = steady(truth, before.returned(functions))
+    words = difference(truth, found, other_numbers=other_numbers)
+    return f"eager, in its functions: {words}" if words else ""

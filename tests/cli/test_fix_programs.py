@@ -115,7 +115,7 @@ def test_one_that_is_not_given_what_it_needs(tmp_path: Path) -> None:
 def test_one_that_never_ends(tmp_path: Path) -> None:
     _program(tmp_path, "import time\nwhile True:\n    time.sleep(1)\n")
     code, out, err = _fix(tmp_path, "--limit", "3", "train.py")
-    assert (code, out) == (2, "") and "did not end within 3 s" in err and "--limit" in err
+    assert (code, out) == (2, "") and "did not finish within 3 s" in err and "--limit" in err
 
 
 def test_one_that_is_never_the_same(tmp_path: Path) -> None:

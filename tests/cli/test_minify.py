@@ -167,5 +167,5 @@ def test_programs_without_a_cause_are_told(folder: Path) -> None:
         env=env,
         timeout=300,
     )
-    assert done.returncode == 2 and "compiled nothing" in done.stderr
+    assert done.returncode == 2 and "nothing was compiled" in done.stderr
     assert "Traceback" not in done.stderr

@@ -62,7 +62,7 @@ SCOPED = {
     "bound": (
         f"{NET}net = Net()\n"
         "run = torch.compile(net.forward, backend='eager')\nrun(torch.ones(3))\n",
-        f"run = {PATCH}(torch.compile(net.forward, backend='eager'))\n",
+        f"run = {PATCH}(\n    torch.compile(net.forward, backend='eager')\n)\n",
     ),
 }
 WHOLE = """'''Trains.'''

@@ -136,10 +136,20 @@ def assert_faulty(run: Any, planted: set[str]) -> None:
 @pytest.mark.slow
 def test_faults_in_inductors_hooks(cxx, passing_hooks, monkeypatch, tmp_path) -> None:
     import torch
-    from torch._inductor import config, cudagraph_utils
+    from torch._inductor import config, cudagraph_utils, remote_cache
 
     import compilescope
 
+    class Nowhere(remote_cache.RemoteCacheBackend):
+        def _get(self, key):
+            if key == "slow":
+                raise TimeoutError("no answer in time")
+
+        def _put(self, key, data):
+            pass
+
+    kind = remote_cache.RemoteFxGraphCache
+    monkeypatch.setattr(kind, "backend_override_cls", Nowhere)
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(install, "discover", finding_faults())
     x = torch.ones(3)
@@ -148,6 +158,11 @@ def test_faults_in_inductors_hooks(cxx, passing_hooks, monkeypatch, tmp_path) ->
         out = torch.compile(passing_hooks.lowered)(x)
         # On a CPU nothing asks for CUDA graphs, so that one is called as torch would.
         cudagraph_utils.log_cudagraph_skip_and_bump_counter("skipping cudagraphs due to a test")
+        # Nor does anything ask for a cache on another machine.
+        cache = remote_cache.create_cache("id", False, "", kind.__name__)
+        assert cache.get("key") is None
+        with pytest.raises(TimeoutError):
+            cache.get("slow")
     assert out.tolist() == [2.0, 2.0, 2.0]
     assert {fault.where for fault in run.digest.faults} >= IN_INDUCTOR
 

@@ -8,6 +8,7 @@ from compilescope.fixes.patch import Patch
 from compilescope.fixes.statements.outputs import output_call
 from compilescope.fixes.subject import Subject
 from compilescope.model.bodies import GraphBreak
+from compilescope.model.stack import CodeRef, Frame
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.trees import cst
 
@@ -39,19 +40,22 @@ def _propose(subject: Subject) -> Patch:
 
 
 def _is_outermost(subject: Subject) -> bool:
-    """torch 2.13 forgets what a function prints that it traces as part of another one."""
+    """torch 2.13 forgets what a function prints that it traces as part of another one, or of
+    itself."""
     place = subject.module.position(subject.function)
     # A decorated function begins at its decorator, which may stand above.
     first = min([place.start.line, *map(subject.module.line, subject.function.decorators)])
+
+    def is_its(frame: CodeRef | Frame) -> bool:
+        same = frame.file == subject.file and frame.function == subject.function.name.value
+        return same and first <= frame.line <= place.end.line
+
     events = subject.program.run.events_with(subject.finding.because)
-    frames = [event.body.frame for event in events if isinstance(event.body, GraphBreak)]
-    return bool(frames) and all(
-        frame is not None
-        and frame.file == subject.file
-        and frame.function == subject.function.name.value
-        and first <= frame.line <= place.end.line
-        for frame in frames
-    )
+    broken = [event for event in events if isinstance(event.body, GraphBreak)]
+    frames = [event.body.frame for event in broken if isinstance(event.body, GraphBreak)]
+    calls_itself = any(sum(map(is_its, event.stack)) > 1 for event in broken)
+    outermost = all(frame is not None and is_its(frame) for frame in frames)
+    return bool(frames) and outermost and not calls_itself
 
 
 def _check_nothing_changes(subject: Subject, call: cst.Call) -> None:

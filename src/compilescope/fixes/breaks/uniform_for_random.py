@@ -6,6 +6,7 @@ from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.extraction import check_no_decision
+from compilescope.fixes.values.kinds import Kind
 from compilescope.fixes.values.scalars import Uses
 from compilescope.fixes.values.tensors import is_static
 from compilescope.model.bodies import GraphCaptured
@@ -34,7 +35,7 @@ def _propose(subject: Subject) -> Patch:
     drawn = f"{edit.module_name('random')}.uniform(0.0, 1.0)"
     if _meets_a_number(subject, found[0]):
         # Dynamo knows no arithmetic of a drawn number with Python's own; a tensor has it.
-        Uses(subject).follow(found[0])
+        Uses(subject, kind=Kind("float64", ())).follow(found[0])
         torch = edit.module_name("torch")
         drawn = f"{torch}.full((), {drawn}, dtype={torch}.float64)"
     edit.replace(found[0], edit.expression(drawn))
