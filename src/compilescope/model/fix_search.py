@@ -173,7 +173,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     """The id of the fix or of the candidate; empty for the program as it is."""
     title: str
-    verdict: Literal["verified", "rejected", "unverified", "apart", "original"]
+    verdict: Literal["verified", "rejected", "unverified", "apart", "refused", "original"]
     reason: str = ""
     losses: Losses | None = None
     """None where it was not run under capture to its end."""

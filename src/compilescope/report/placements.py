@@ -15,6 +15,7 @@ _STYLES: dict[str, Style] = {
     "apart": "warn",
     "rejected": "bad",
     "unverified": "warn",
+    "refused": "dim",
     "original": "dim",
 }
 

@@ -44,6 +44,8 @@ _SHARE_ALIKE = 0.8
 """Times the largest share of compiled operators, where nothing was timed. Chosen: the loss behind a
 model is a few operators, and a model's blocks are most of them."""
 
+_TOGETHER = "all fixes together"
+
 
 @dataclass
 class _Row:
@@ -98,6 +100,8 @@ class Placements:
             _Row("", "as it is", Version(), losses_of(first.digest, first.operators)),
             self._row(tried, attempt, last),
         ]
+        if sum(len(step.kept) for step in steps) > 1:
+            self._rows[1].title = _TOGETHER
         with suppress(OutOfTime):
             self._try_others(light, tried, attempt)
         if len(self._rows) < 3:

@@ -54,4 +54,6 @@ CANDIDATE = TuneCandidate(
     propose=_propose,
     order=90,
     for_compile_time=True,
+    group="placement",
+    placement="each block",
 )
