@@ -91,10 +91,14 @@ def _uncompile(edit: Edit, region: Region) -> bool:
 
 
 def _line(edit: Edit, called: CalledModule, arguments: str) -> str:
-    if not called.items:
-        return f"{called.path}.compile({arguments})"
-    item = edit.module.fresh_name("block")
-    return f"for {item} in {called.path}:\n    {item}.compile({arguments})"
+    item = edit.module.fresh_name("block") if called.items else called.path
+    if called.is_torchs:
+        torch = edit.module_name("torch")
+        given = f"{item}.forward, {arguments}" if arguments else f"{item}.forward"
+        line = f"{item}.forward = {torch}.compile({given})"
+    else:
+        line = f"{item}.compile({arguments})"
+    return f"for {item} in {called.path}:\n    {line}" if called.items else line
 
 
 FIX = Fix(

@@ -36,11 +36,22 @@ class CalledModule(msgspec.Struct, frozen=True):
     """The statement that binds what it is reached by."""
     path: str
     """How it is spelled there: `model`, `self.net`, `model.backbone`."""
+    value: cst.BaseExpression | None = None
+    """What it was made by, where that is known."""
     items: bool = False
     """It is each module in there."""
 
-    def attribute(self, name: str) -> CalledModule:
-        return msgspec.structs.replace(self, path=f"{self.path}.{name}")
+    @property
+    def is_torchs(self) -> bool:
+        """Is its forward torch's own? Dynamo skips such a frame, and what it calls
+        (torch 2.13): `Module.compile()` would compile nothing."""
+        found = [self.value] if self.value is not None else []
+        if self.items:
+            found = [each for value in found for each in _items(value)]
+        return any(_is_torchs(self.source or self.module, each) for each in found)
+
+    source: SourceModule | None = None
+    """The file of `value`, where it is another one."""
 
 
 Known = Mapping[str, "CalledModule | None"]
@@ -191,9 +202,11 @@ class ModuleCalls:
             _is_module(module, each.value) or (used and is_path(each.value)) for each in made
         ):
             return None
+        value = made[-1].value
         if receiver is not None:
-            return receiver.attribute(name)
-        return CalledModule(module, made[-1], module.code(made[-1].targets[0].target))
+            path = f"{receiver.path}.{name}"
+            return msgspec.structs.replace(receiver, path=path, value=value, source=module)
+        return CalledModule(module, made[-1], module.code(made[-1].targets[0].target), value)
 
 
 def bound_module(
@@ -215,7 +228,7 @@ def bound_module(
     if not (likely or (used and any(isinstance(each.value, cst.Call) for each in made))):
         return None
     last = max(made, key=module.line)
-    return CalledModule(module, _after_all(module, made, last), name.value)
+    return CalledModule(module, _after_all(module, made, last), name.value, last.value)
 
 
 def _handed_in(
@@ -296,9 +309,7 @@ def _is_module(module: SourceModule, value: cst.BaseExpression) -> bool:
     used as a module?"""
     if not isinstance(value, cst.Call):
         return False
-    func = value.func
-    while isinstance(func, cst.Attribute) and isinstance(func.value, cst.Call):
-        func = func.value.func
+    func = _maker(value)
     made = func.attr.value if isinstance(func, cst.Attribute) else module.code(func)
     if made.endswith(_LIGHT) or any(
         each.startswith("torch.optim") for each in module.meaning(func)
@@ -308,10 +319,32 @@ def _is_module(module: SourceModule, value: cst.BaseExpression) -> bool:
     named = {each.name.value: each for each in own}
     if made in named:
         return method_of(named[made], "forward") is not None or not _is_plain(named[made])
-    meant = module.meaning(func)
-    return any(each.startswith("torch.nn.") and each[9:10].isupper() for each in meant) or any(
-        each.rpartition(".")[2][:1].isupper() and "nn." in each for each in meant
-    )
+    return _is_torchs(module, value)
+
+
+def _maker(value: cst.Call) -> cst.BaseExpression:
+    """`Net` of `Net().to(device)`."""
+    func = value.func
+    while isinstance(func, cst.Attribute) and isinstance(func.value, cst.Call):
+        func = func.value.func
+    return func
+
+
+def _is_torchs(module: SourceModule, value: cst.BaseExpression) -> bool:
+    """`nn.Sequential(...)`."""
+    if not isinstance(value, cst.Call):
+        return False
+    names = [each.split(".") for each in module.meaning(_maker(value))]
+    return any(each[:2] == ["torch", "nn"] and each[-1][:1].isupper() for each in names)
+
+
+def _items(value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """`Block()` of `nn.ModuleList([Block() for _ in range(4)])`."""
+    for arg in value.args if isinstance(value, cst.Call) else ():
+        if isinstance(arg.value, (cst.List, cst.Tuple)):
+            yield from (each.value for each in arg.value.elements)
+        else:
+            yield arg.value.elt if isinstance(arg.value, cst.BaseSimpleComp) else arg.value
 
 
 def _is_plain(owner: cst.ClassDef) -> bool:
