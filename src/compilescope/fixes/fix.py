@@ -55,6 +55,10 @@ class Fix(msgspec.Struct, frozen=True, dict=True):
     """It switches off something that the program may need, or only lessens what is lost: without a
     run it is no advice."""
 
+    placement: str = ""
+    """What is compiled with it, in a word or two for a table: it changes nothing else. Of such
+    fixes of one cause, the one that is best for the program is handed out."""
+
     @functools.cached_property
     def examples(self) -> tuple[Example, ...]:
         return read_examples(self._folder)

@@ -167,6 +167,33 @@ class FixAttempt(EventBody, frozen=True):
     """Graph breaks that are seen only with it."""
 
 
+class Placement(msgspec.Struct, frozen=True, kw_only=True):
+    """What is compiled in one version of the program, and what that comes to."""
+
+    name: str
+    """The id of the fix or of the candidate; empty for the program as it is."""
+    title: str
+    verdict: Literal["verified", "rejected", "unverified", "apart", "refused", "original"]
+    reason: str = ""
+    losses: Losses | None = None
+    """None where it was not run under capture to its end."""
+    share: float | None = None
+    """Of the operators that run, those in compiled graphs."""
+    warm_s: float | None = None
+    """A warm step: in `fix` a warm call of what the original compiles."""
+    compile_s: float | None = None
+    memory_bytes: int | None = None
+    """The most that the process, or torch on its GPU, had."""
+    chosen: bool = False
+    diff: str = ""
+
+
+def share_of(captured: int, every: int | None) -> float | None:
+    """Of the operators that a call runs, those in graphs; None where they were not counted. What a
+    graph holds beside them (a size, an index) must not make it more than all."""
+    return min(1.0, captured / every) if every else None
+
+
 class FixLeft(msgspec.Struct, frozen=True):
     """Something that is lost with all that was kept, too."""
 
@@ -194,6 +221,8 @@ class FixOutcome(EventBody, frozen=True):
     left: tuple[FixLeft, ...] = ()
     uncovered: tuple[UncoveredBreak, ...] = ()
     """Graph breaks that the program had not shown: part of `after`."""
+    placements: tuple[Placement, ...] = ()
+    """Ways to say what is compiled, side by side; none where there was no choice."""
 
 
 class FixedFile(msgspec.Struct, frozen=True):

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from compilescope.model.body import EventBody, GraphStage, Verdict
+from compilescope.model.fix_search import Placement
 from compilescope.model.stack import CodeRef
 
 
@@ -353,3 +354,5 @@ class TuneOutcome(EventBody, frozen=True):
     diff: str = ""
     environment: dict[str, str] = msgspec.field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    placements: tuple[Placement, ...] = ()
+    """Ways to say what is compiled, side by side; none where there was no choice."""

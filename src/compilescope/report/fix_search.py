@@ -10,7 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from compilescope.model.fix_search import FixAttempt, FixLeft, Losses, Spread, UncoveredBreak
+from compilescope.model.fix_search import (
+    FixAttempt,
+    FixLeft,
+    Losses,
+    Placement,
+    Spread,
+    UncoveredBreak,
+)
 from compilescope.report.blocks import (
     Block,
     Diff,
@@ -27,6 +34,7 @@ from compilescope.report.blocks import (
     prose,
     words,
 )
+from compilescope.report.placements import PLACEMENTS, placement_blocks
 from compilescope.report.places import count, place
 from compilescope.report.render.spans import duration
 
@@ -71,6 +79,7 @@ class FixSearchView(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     left: tuple[FixLeft, ...] = ()
     uncovered: tuple[UncoveredBreak, ...] = ()
+    placements: tuple[Placement, ...] = ()
     next: tuple[tuple[str, str], ...] = ()
     """(what for, the command)."""
 
@@ -138,6 +147,9 @@ def fixing_document(fixing: FixSearchView) -> Document:
         told_of: set[tuple[str, str]] = set()
         items = (_open_item(n, row, fixing.root, told_of) for n, row in enumerate(unused, 1))
         parts.append(Part("open", "Not used, and why", tuple(items)))
+    if fixing.placements:
+        placed = tuple(placement_blocks(fixing.placements))
+        parts.append(Part("placements", PLACEMENTS, placed))
     if fixing.diff:
         parts.append(Part("diff", "Changes", (note(""), Diff(fixing.diff))))
     if fixing.figures:

@@ -22,6 +22,7 @@ from compilescope.report.blocks import (
     prose,
     words,
 )
+from compilescope.report.placements import PLACEMENTS, placement_blocks
 
 _STYLES: dict[str, Style] = {
     "verified": "good",
@@ -50,6 +51,9 @@ def tuning_document(tuned: TuningView) -> Document:
     if tuned.attempts:
         head.append(attempts_table(tuned.attempts))
     parts = [Part("verdict", "", tuple(head))]
+    placed = tuple(placement_blocks(tuned.outcome.placements))
+    if placed:
+        parts.append(Part("placements", PLACEMENTS, placed))
     parts.append(Part("reasons", "Why", tuple(reason_blocks(tuned.attempts))))
     if tuned.outcome.diff:
         parts.append(Part("changes", "Changes", (Diff(tuned.outcome.diff),)))

@@ -59,6 +59,18 @@ class CompiledRegion:
     """In the order of first calls; -1 before there was one."""
 
 
+_keepers: list[Callable[[Any], Any]] = []
+"""Of this process, once regions are looked at."""
+
+
+def keep_region(function: Any) -> Any:
+    """What a version no longer compiles as a whole, called all the same as a region: its parts are
+    compiled by themselves, or not at all. A module is one from now on."""
+    for keep in _keepers:
+        function = keep(function)
+    return function
+
+
 OnCall = Callable[[CompiledRegion, tuple[Any, ...], dict[str, Any]], Any]
 
 
@@ -85,6 +97,7 @@ class Regions:
             return made if _is_torchs_own(fn) else self._wrapped(made)
 
         context.__call__ = make_region
+        _keepers.append(self._kept)
 
     @contextlib.contextmanager
     def calling(self, mode: Mode) -> Iterator[None]:
@@ -101,10 +114,19 @@ class Regions:
         found: Mode = getattr(self._local, "mode", "")
         return found
 
+    def _kept(self, function: Any) -> Any:
+        if not isinstance(function, torch.nn.Module):
+            return self._as_region(function, function)
+        # As `Module.compile()` has it.
+        call: Any = function._call_impl
+        function._compiled_call_impl = self._as_region(call, call)
+        return function
+
     def _wrapped(self, compiled: FunctionType) -> Any:
         eager: Any = getattr(compiled, "_torchdynamo_orig_callable", None)
-        if eager is None:
-            return compiled
+        return compiled if eager is None else self._as_region(eager, compiled)
+
+    def _as_region(self, eager: Callable[..., Any], compiled: Callable[..., Any]) -> Any:
         region = CompiledRegion(_name(eager), eager, compiled)
         regions = self
 

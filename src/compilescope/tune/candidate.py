@@ -135,6 +135,8 @@ class TuneCandidate(msgspec.Struct, frozen=True):
     """Its compiler measures kernels, which takes many times as long: tried after all others."""
     group: str = ""
     """Of those in one group only one can be chosen."""
+    placement: str = ""
+    """What is compiled with it, in a word or two, where that is all it changes."""
     lower_precision: bool = False
     """It changes numbers on purpose: offered apart."""
     for_compile_time: bool = False

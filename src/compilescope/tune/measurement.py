@@ -244,6 +244,7 @@ class Meter:
         trial.own_rows.append(each.own_ms)
         if each.settled.memory_bytes is not None and base.memory_bytes is not None:
             trial.memory_bytes = each.settled.memory_bytes - base.memory_bytes
+            trial.peak_bytes = each.settled.memory_bytes
 
     def _start(
         self, version: Version, folder: Path, program: OtherProgram | None = None

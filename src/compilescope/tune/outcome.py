@@ -13,7 +13,7 @@ from typing import Any
 from compilescope.analysis.intervals import Ratio, ratio
 from compilescope.fixes.diffs import unified_diff
 from compilescope.model.body import Verdict
-from compilescope.model.fix_search import Losses
+from compilescope.model.fix_search import Losses, Placement, share_of
 from compilescope.model.outcomes import TuneAttempt, TuneOutcome, TuneVerdict
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.workbench import Workbench
@@ -66,6 +66,9 @@ class TuneFindings:
     refused: Sequence[tuple[TuneCandidate, str]]
     best: TuneTrial | None
     notes: tuple[str, ...]
+    before: Losses = field(default_factory=Losses)
+    operators: int | None = None
+    """That a call of what is compiled runs; None where they were not counted."""
 
     @property
     def files(self) -> dict[str, str]:
@@ -76,6 +79,7 @@ class TuneFindings:
         found = best.ratio if best is not None else None
         every = [row for trial in self.trials for row in trial.base_rows]
         known: dict[str, Any] = {"step": self.step, "device": self.device, "notes": self.notes}
+        known["placements"] = tuple(self._placements())
         if best is None or found is None:
             reason = _why_none(self.trials)
             return TuneOutcome(
@@ -98,6 +102,40 @@ class TuneFindings:
             environment=dict(best.version.environment),
             **known,
         )
+
+    def _placements(self) -> Iterator[Placement]:
+        """Those that were measured, after the program as it is; nothing where there is none."""
+        found = [trial for trial in self.trials if trial.placement and trial.own_rows]
+        if not found:
+            return
+        part = {each.id for each in self.best.candidates} if self.best is not None else set()
+        bases = [t.peak_bytes - t.memory_bytes for t in found if t.peak_bytes and t.memory_bytes]
+        built = [t.base_compile_s for t in found if t.base_compile_s is not None]
+        yield Placement(
+            name="",
+            title="as it is",
+            verdict="original",
+            losses=self.before,
+            share=share_of(self.before.operators, self.operators),
+            warm_s=_seconds([row for trial in found for row in trial.base_rows]),
+            compile_s=built[0] if built else None,
+            memory_bytes=bases[0] if bases else None,
+        )
+        for trial in found:
+            lost = trial.losses
+            yield Placement(
+                name=trial.id,
+                title=trial.placement,
+                verdict=trial.verdict,
+                reason=trial.reason,
+                losses=lost,
+                share=share_of(lost.operators, self.operators) if lost is not None else None,
+                warm_s=_seconds(trial.own_rows),
+                compile_s=trial.compile_s,
+                memory_bytes=trial.peak_bytes,
+                chosen=trial.id in part,
+                diff=self._diff(trial.version.files),
+            )
 
     def attempts(self) -> Iterator[TuneAttempt]:
         part = {each.id for each in self.best.candidates} if self.best is not None else set()
@@ -147,6 +185,11 @@ def _median(rows: Sequence[Sequence[float]]) -> float | None:
     return statistics.median(values) if values else None
 
 
+def _seconds(rows: Sequence[Sequence[float]]) -> float | None:
+    found = _median(rows)
+    return None if found is None else found / 1000
+
+
 def _interval(found: Ratio) -> tuple[float, float] | None:
     return None if found.low is None or found.high is None else (found.low, found.high)
 
@@ -189,6 +232,9 @@ class TuneTrial:
     numbers_reason: str = ""
     memory_bytes: int | None = None
     """More than the original."""
+    peak_bytes: int | None = None
+    losses: Losses | None = None
+    """Of a whole run of it; only of a placement, and where there was time."""
     compile_s: float | None = None
     base_compile_s: float | None = None
     """Its and the original's, with empty caches, at the same time; None where that was not
@@ -231,6 +277,11 @@ class TuneTrial:
     @property
     def autotunes(self) -> bool:
         return any(each.autotunes for each in self.candidates)
+
+    @property
+    def placement(self) -> str:
+        """What is compiled with it; empty where that is not what it changes."""
+        return self.candidates[0].placement if len(self.candidates) == 1 else ""
 
     @property
     def lower_precision(self) -> bool:

@@ -87,6 +87,8 @@ class _TuneSearch:
     best: TuneTrial | None = None
     """Proven against the original, twice."""
     after: CapturedRun | None = None
+    operators: int | None = None
+    """That a call of what is compiled runs, where that was counted."""
     interrupted: bool = False
 
     def run(self) -> TuneResult:
@@ -128,6 +130,7 @@ class _TuneSearch:
         with self._leaving(_FOR_END):
             self._combine(meter, judge, tuned)
         self._whole_program(first.captured)
+        self._look_at_placements()
         self._time_compiling(meter)
         self._time_starts(meter, judge)
 
@@ -326,10 +329,27 @@ class _TuneSearch:
             self.best.say("rejected", f"the whole program fails with it: {error_words(self.after)}")
             self.best = None
 
+    def _look_at_placements(self) -> None:
+        """Each runs once under capture: what it loses, and how much of it is compiled."""
+        measured = [trial for trial in self.trials if trial.placement and trial.own_rows]
+        if not measured:
+            return
+        self.options.progress("looking at placements", 0, 0)
+        with suppress(OutOfTime):
+            for trial in measured:
+                seen = self.bench.watch(trial.version, fresh=True)
+                if not seen.timed_out:
+                    trial.losses = losses_of(seen.digest, seen.operators)
+            weighed = self.bench.weigh(Version(), eager=True)
+            self.operators = weighed.operators if weighed is not None else None
+
     def _time_compiling(self, meter: Meter) -> None:
-        """Of what is offered: it began with what the first run had compiled. The best first."""
+        """Of what is offered, and of placements, which began with what the first run had compiled.
+        The best first."""
         best = [self.best] if self.best is not None else []
-        offered = [t for t in self.trials if t.verdict in ("verified", "apart") and t not in best]
+        told = [t for t in self.trials if t.placement and t.own_rows and not t.for_compile_time]
+        offered = [t for t in self.trials if t.verdict in ("verified", "apart") or t in told]
+        offered = [t for t in offered if t not in best]
         try:
             for group in self._groups([*best, *offered]):
                 meter.time_compiling(group)
@@ -359,6 +379,8 @@ class _TuneSearch:
             refused=self.refused,
             best=self.best,
             notes=tuple(self.notes),
+            before=losses_of(captured.digest, captured.operators),
+            operators=self.operators,
         )
         attempts, outcome = tuple(found.attempts()), found.outcome()
         run = ""

@@ -790,6 +790,8 @@ def scaled(x):
 
 LEFT_OUT = {
     "compile-parts": "test_parts.py has functions of all shapes, and every line of each",
+    "compile-modules": "it changes what is compiled, and no line of what runs",
+    "disable-helper": "it changes what is compiled, and no line of what runs",
     "bool-for-comparison": "it changes how Dynamo sees a bool, and no value",
     "converted-argument": "it changes calls with values that the program itself makes",
     "mark-dynamic": "it adds a call that only Dynamo looks at",

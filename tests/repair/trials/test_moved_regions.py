@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from compilescope.repair.trials.child.moved_regions import moved_regions, put_back
+from compilescope.torchapi import regions
 
 OLD = """
 import torch
@@ -47,40 +48,77 @@ def other(x):
 """
 
 
+STEP = """
+import torch
+
+def loss_of(model, x):
+    return model(x).sum()
+
+class Trainer:
+    def __init__(self, net):
+        self.net = net
+        self.step = torch.compile(self._step, backend="eager")
+
+    def _step(self, x):
+        return self.net(x)
+
+net = torch.nn.Linear(2, 2)
+net.compile(backend="eager")
+"""
+STEP_MOVED = STEP.replace(
+    'self.step = torch.compile(self._step, backend="eager")',
+    'self.step = self._step\n        self.net.compile(backend="eager")',
+).replace("\nnet.compile(", "\nnet.weight.compile(")
+
+
 def test_the_function_and_its_parts_are_told_apart() -> None:
-    assert moved_regions(OLD, NEW) == {
-        "Net.forward": ["torch.compile(backend='eager', dynamic=True)"]
-    }
-    assert moved_regions(OLD, OLD) == {}
-    assert moved_regions(OLD, NEW.replace("class Net", "class Other")) == {}
-    assert moved_regions(OLD, "def broken(:") == {}
+    assert moved_regions(OLD, NEW) == [["def", "Net.forward"]]
+    assert moved_regions(OLD, OLD) == []
+    assert moved_regions(OLD, NEW.replace("class Net", "class Other")) == []
+    assert moved_regions(OLD, "def broken(:") == []
+
+
+def test_what_a_call_compiled_is_found_by_its_line() -> None:
+    moved = moved_regions(STEP, STEP_MOVED)
+    assert moved == [
+        ["call", "Trainer.__init__.", "self.step = self._step"],
+        ["method", "", "net"],
+    ]
+    text = ast.unparse(put_back(STEP_MOVED, "step.py", moved))
+    assert ".keep_region(self._step)\n" in text
+    assert ".keep_region(net)\nnet.weight.compile(" in text
 
 
 def test_the_lines_are_those_of_the_new_text() -> None:
-    tree = put_back(NEW, "net.py", moved_regions(OLD, NEW))
-    plain = ast.parse(NEW)
-    found = [each.lineno for each in ast.walk(tree) if isinstance(each, ast.FunctionDef)]
-    assert found == [each.lineno for each in ast.walk(plain) if isinstance(each, ast.FunctionDef)]
+    for old, new in ((OLD, NEW), (STEP, STEP_MOVED)):
+        tree = put_back(new, "net.py", moved_regions(old, new))
+        found, wanted = (
+            [each.lineno for each in ast.walk(one) if isinstance(each, ast.FunctionDef)]
+            for one in (tree, ast.parse(new))
+        )
+        assert found == wanted
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize(
-    ("moved", "compiled"),
-    [(True, ["forward"]), (False, ["_y", "_rest_of_forward"])],
-)
+@pytest.mark.parametrize("moved", [True, False])
 def test_it_begins_where_the_original_began_and_compiles_the_parts(
-    moved: bool, compiled: list[str]
+    moved: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    kept: list[str] = []
+
+    def keep(function: Any) -> Any:
+        kept.append(function.__name__)
+        return function
+
+    monkeypatch.setattr(regions, "_keepers", [keep])
     torch._dynamo.reset()
     torch._dynamo.utils.counters.clear()
     space: dict[str, Any] = {"__name__": "net"}
-    found = moved_regions(OLD, NEW) if moved else {}
+    found = moved_regions(OLD, NEW) if moved else []
     exec(compile(put_back(NEW, "net.py", found), "net.py", "exec"), space)
     net = space["Net"]()
     net(torch.ones(2))
-    names = ("_y", "_rest_of_forward", "forward")
-    shown = [
-        each for each in names if hasattr(getattr(type(net), each), "_torchdynamo_orig_callable")
-    ]
-    assert shown == compiled
+    assert kept == (["forward"] if moved else [])
+    for part in (net._y, net._rest_of_forward):
+        assert hasattr(part, "_torchdynamo_orig_callable")
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 2

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.findings.breaks import BreakFinding
-from compilescope.findings.failures import FailureFinding
-from compilescope.fixes.compilation.paths import Step, way_to
+from compilescope.fixes.compilation.paths import LOST_ON_A_WAY, Step, also_lost, way_to
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.statements.marks import compiling, leave_alone, leaving, marked
@@ -12,36 +10,6 @@ from compilescope.fixes.statements.parts import FunctionParts
 from compilescope.fixes.subject import Subject
 from compilescope.source.refusals import NotMeant
 from compilescope.source.syntax.edit import Edit
-
-_CAUSES = (
-    "attribute-presence",
-    "bool-change",
-    "broken-value",
-    "closure-change",
-    "constant-change",
-    "default-argument",
-    "float-change",
-    "function-change",
-    "global-change",
-    "int-change",
-    "key-change",
-    "layer-index",
-    "length-change",
-    "module-flag",
-    "module-number",
-    "none-or-value",
-    "number-condition",
-    "number-needed",
-    "object-gone",
-    "object-identity",
-    "optimizer-setting",
-    "other-change",
-    "string-change",
-    "tensor-read",
-    "type-change",
-)
-"""Of recompiles: what Python code reads, and no graph needs. Sizes, modes and dtypes are the
-tensors' own, and come back wherever a part begins."""
 
 
 def _propose(subject: Subject) -> Patch:
@@ -55,7 +23,7 @@ def _propose(subject: Subject) -> Patch:
             continue
         if not step.is_in_body:
             raise NotMeant("it is unknown which line it is about")
-        lines = step.lines | _also_lost(subject, step)
+        lines = step.lines | also_lost(subject, step)
         mark = None
         if not compiling(step.module, step.function):
             mark = leaving(edit, step.function, outermost=not place)
@@ -79,30 +47,16 @@ def _name_of(step: Step) -> str:
     return f"`{owner.name.value}.{name}`" if owner is not None else f"`{name}`"
 
 
-def _also_lost(subject: Subject, step: Step) -> set[int]:
-    """Other lines of the function that break its graph."""
-    place = step.module.position(step.function)
-    found = subject.program.digest
-    return {
-        each.line
-        for each in (*found.sites, *found.failures)
-        if isinstance(each, (BreakFinding, FailureFinding))
-        and each.file == step.module.path
-        and place.start.line < each.line <= place.end.line
-        and step.module.function_of(step.module.statement_at(each.line) or step.function)
-        is step.function
-    }
-
-
 FIX = Fix(
     id="compile-parts",
     title="compile the parts around it, each by itself",
-    rules=frozenset({"break", "failure"} | {f"recompile/{each}" for each in _CAUSES}),
+    rules=LOST_ON_A_WAY,
     order=150,
     kind="source",
     why="The function does the same in the same order. Dynamo leaves its own frame alone, and "
     "compiles the functions that it calls: those with what stood around the line.",
     propose=_propose,
+    placement="the parts around it",
     observable=True,
     only_run_tells=True,
 )

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+from compilescope.findings.breaks import BreakFinding
+from compilescope.findings.failures import FailureFinding
 from compilescope.fixes.subject import Subject
 from compilescope.model.bodies import CompileFailed, GraphBreak, GraphCaptured, Recompile
 from compilescope.model.event import Event
@@ -15,6 +17,38 @@ from compilescope.model.stack import CodeRef, Frame
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst
+
+_CAUSES = (
+    "attribute-presence",
+    "bool-change",
+    "broken-value",
+    "closure-change",
+    "constant-change",
+    "default-argument",
+    "float-change",
+    "function-change",
+    "global-change",
+    "int-change",
+    "key-change",
+    "layer-index",
+    "length-change",
+    "module-flag",
+    "module-number",
+    "none-or-value",
+    "number-condition",
+    "number-needed",
+    "object-gone",
+    "object-identity",
+    "optimizer-setting",
+    "other-change",
+    "string-change",
+    "tensor-read",
+    "type-change",
+)
+"""Of recompiles: what Python code reads, and no graph needs. Sizes, modes and dtypes are the
+tensors' own, and come back wherever a part begins."""
+LOST_ON_A_WAY = frozenset({"break", "failure"} | {f"recompile/{each}" for each in _CAUSES})
+"""What a change of what is compiled may win back."""
 
 
 class Step(msgspec.Struct):
@@ -120,3 +154,18 @@ def _calls_of(step: Step, function: cst.FunctionDef) -> set[int]:
             if isinstance(named, cst.Name) and named.value == function.name.value:
                 found.add(step.module.line(node))
     return found
+
+
+def also_lost(subject: Subject, step: Step) -> set[int]:
+    """Other lines of the function that break its graph."""
+    place = step.module.position(step.function)
+    found = subject.program.digest
+    return {
+        each.line
+        for each in (*found.sites, *found.failures)
+        if isinstance(each, (BreakFinding, FailureFinding))
+        and each.file == step.module.path
+        and place.start.line < each.line <= place.end.line
+        and step.module.function_of(step.module.statement_at(each.line) or step.function)
+        is step.function
+    }

@@ -10,7 +10,7 @@ do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -56,6 +56,13 @@ class Region(msgspec.Struct, frozen=True):
             if each.keyword is not None and each.keyword.value == name:
                 return each
         return None
+
+    @property
+    def arguments(self) -> str:
+        """Those of torch.compile itself, for `model.compile()`."""
+        given = [arg for arg in (self.call.args if self.call else ()) if arg.keyword is not None]
+        own = [arg for arg in given if arg.keyword and arg.keyword.value != "model"]
+        return ", ".join(self.module.code(arg).strip().rstrip(",").rstrip() for arg in own)
 
     @property
     def takes_a_bundle(self) -> bool:
@@ -173,15 +180,9 @@ def region_of(subject: Subject) -> Region:
         raise Refused("torch.compile is not applied in one of your own files")
     if len(found) == 1:
         return found[0]
-    frame = subject.frame
-    if frame is not None:
-        for region in found:
-            if region.form == "decorator" and _covers(region, frame.file, frame.line):
-                return region
-        for fits in (_compiles_function, _compiles_method):
-            named = [region for region in found if fits(region, frame)]
-            if len(named) == 1:
-                return named[0]
+    known = region_for(found, subject.frame) if subject.frame is not None else None
+    if known is not None:
+        return known
     called = callees_of(subject)
     fitting = [region for region in found if region.names & called]
     if len(fitting) == 1:
@@ -189,6 +190,18 @@ def region_of(subject: Subject) -> Region:
     raise Refused(
         "torch.compile is applied in several places, and it is unclear which one to change"
     )
+
+
+def region_for(regions: Sequence[Region], code: CodeRef) -> Region | None:
+    """The one that a function was compiled by; None where that is not plain."""
+    for region in regions:
+        if region.form == "decorator" and _covers(region, code.file, code.line):
+            return region
+    for fits in (_compiles_function, _compiles_method):
+        named = [region for region in regions if fits(region, code)]
+        if len(named) == 1:
+            return named[0]
+    return None
 
 
 def _covers(region: Region, file: str, line: int) -> bool:

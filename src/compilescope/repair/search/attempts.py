@@ -86,6 +86,9 @@ class TryLog:
             reason = CUT if begun else SPENT
             self.add(subject, msgspec.structs.replace(attempt, reason=reason))
 
+    def attempt(self, tried: Tried) -> FixAttempt:
+        return self._attempts[tried.number]
+
     def keep(self, tried: Tried) -> None:
         self._change(tried.number, kept=True)
 
@@ -238,6 +241,23 @@ def log_member(
         patch = _naming_exact(subject, patch, proposal.later, options)
     verification = msgspec.structs.replace(verification, reason=patch.states)
     attempt = _attempt(subject, fix, patch, verification, list(proposal.refused), log.round)
+    number = log.add(subject, attempt)
+    _tell(attempt, verification, options)
+    return Tried(subject, patch, verification, number)
+
+
+def try_placement(
+    fix: Fix, subject: Subject, base: TrialBaseline, options: SearchOptions, log: TryLog
+) -> Tried | None:
+    """Another way to say what is compiled, whatever is said of it; None where it does not fit, or
+    was tried before."""
+    if not log.is_new(subject, fix.id):
+        return None
+    patch = _proposed(fix, subject, options)
+    if isinstance(patch, Refused):
+        return None
+    verification = _verified(subject, patch, base)
+    attempt = _attempt(subject, fix, patch, verification, [], log.round)
     number = log.add(subject, attempt)
     _tell(attempt, verification, options)
     return Tried(subject, patch, verification, number)

@@ -19,6 +19,7 @@ from compilescope.model.fix_search import (
     FixLeft,
     FixVerdict,
     Losses,
+    Placement,
     Times,
     UncoveredBreak,
 )
@@ -52,6 +53,8 @@ class SearchResult:
     """What is still lost after all that was kept, and what PyTorch or a rule says of it."""
     uncovered: tuple[UncoveredBreak, ...] = ()
     """Graph breaks that the program had not shown: part of `after`."""
+    placements: tuple[Placement, ...] = ()
+    """Ways to say what is compiled, side by side; none where there was no choice."""
     allows: frozenset[Allowance] = frozenset()
     """What may differ with all that was kept."""
 
@@ -104,4 +107,5 @@ def _outcome(outcome: SearchResult, artifacts: Artifacts) -> FixOutcome:
         notes=outcome.notes,
         left=outcome.left,
         uncovered=outcome.uncovered,
+        placements=outcome.placements,
     )

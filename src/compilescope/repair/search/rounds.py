@@ -19,7 +19,7 @@ import msgspec
 from compilescope.analysis.findings import findings
 from compilescope.errors import ToolError
 from compilescope.fixes.subject import Program, Subject, subjects_of
-from compilescope.model.fix_search import FixAttempt, Times
+from compilescope.model.fix_search import FixAttempt, Placement, Times
 from compilescope.processes.deadline import Deadline, OutOfTime
 from compilescope.recorder.target import Target
 from compilescope.repair.search.at_once import Grouping, together_words, version_with
@@ -47,6 +47,7 @@ from compilescope.repair.search.attempts import (
 from compilescope.repair.search.budget import OUT_OF_TIME, Budget
 from compilescope.repair.search.options import SearchOptions, main_file
 from compilescope.repair.search.outcome import SearchResult, keep_run
+from compilescope.repair.search.placements import Placements
 from compilescope.repair.trials.baseline import TrialBaseline, without_inductor
 from compilescope.repair.trials.losses import losses_of, same_losses
 from compilescope.repair.trials.recorded_runs import CapturedRun, Verification
@@ -108,10 +109,13 @@ class _Search:
             except OutOfTime:
                 self.cut.append("the search")
         steps, proof = self._prove(original, light, steps)
+        placements = Placements(self.bench, self.options, self.log, self.budget)
+        if proof is not None:
+            steps, proof = self._best_placed(placements, original, light, steps, proof)
         times = None
         if options.timed and len(steps) > 1:
             times = self._times(steps) if original.calls_again else Times(reason=NEVER_WARM)
-        return self._outcome(first, steps, proof, times, notes)
+        return self._outcome(first, steps, proof, times, notes, placements.told(steps[-1]))
 
     def _rounds(self, original: TrialBaseline, steps: list[SearchStep]) -> None:
         base = original
@@ -427,6 +431,28 @@ class _Search:
             )
         return proof
 
+    def _best_placed(
+        self,
+        placements: Placements,
+        original: TrialBaseline,
+        light: TrialBaseline,
+        steps: list[SearchStep],
+        proof: Verification,
+    ) -> tuple[list[SearchStep], Verification | None]:
+        """Another way to say what is compiled, where that is better and holds as a whole."""
+        better = placements.compare(light, steps)
+        if better is None:
+            return steps, proof
+        found, other = self._prove(original, light, [steps[0], better])
+        if other is None:
+            return steps, proof
+        for step in steps:
+            for tried in step.kept:
+                self.log.drop(tried, "another placement of torch.compile is better here")
+        for tried in better.kept:
+            self.log.keep(tried)
+        return found, other
+
     def _times(self, steps: list[SearchStep]) -> Times | None:
         """Of all together; and of each alone, where there are several and there is time."""
         kept = [(before, tried) for before, after in pairwise(steps) for tried in after.kept]
@@ -474,6 +500,7 @@ class _Search:
         proof: Verification | None,
         times: Times | None,
         notes: list[str],
+        placements: tuple[Placement, ...] = (),
     ) -> SearchResult:
         last = steps[-1]
         home = self.options.home
@@ -493,6 +520,7 @@ class _Search:
             notes=(*notes, *(proof.not_compared if proof else ()), *self._not_tried()),
             left=tuple(still_lost(last.captured, attempts)),
             uncovered=proof.uncovered if proof is not None else (),
+            placements=placements,
             allows=frozenset().union(*(each.patch.allows for step in steps for each in step.kept)),
         )
         run = keep_run(first.folder, home, outcome) if home is not None else None

@@ -417,6 +417,8 @@ class _LossComparison:
     def operators(self, *, skips: bool, less: bool) -> FixCheck:
         were, are = self._were.operators, self._are.operators
         words = f"{were} operators captured before, {are} after"
+        if less and not are:
+            return FixCheck("operators", "fail", f"{words}: nothing is compiled")
         if are >= were:
             return FixCheck("operators", "pass", words)
         if less:

@@ -156,6 +156,18 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
         return self.captured is not None and not (failed or self.captured.is_part)
 
 
+class WeighedRun(msgspec.Struct, frozen=True):
+    """What the calls of a program's regions take in one version."""
+
+    operators: int = 0
+    """That one call of each runs; counted only where it runs eagerly."""
+    warm_s: float | None = None
+    """A warm call of each, summed; None where none was warm."""
+    compile_s: float = 0.0
+    memory_bytes: int = 0
+    """The most that the process had."""
+
+
 class ComparedValues(msgspec.Struct):
     """What came of holding the values of a version against the original's."""
 

@@ -36,10 +36,15 @@ from compilescope.processes.outcome import ProcessEnd
 from compilescope.recorder import launcher
 from compilescope.recorder.target import Target
 from compilescope.repair.trials.child.fatal_inputs import read_fatal
-from compilescope.repair.trials.child.moved_regions import moved_regions
+from compilescope.repair.trials.child.moved_regions import Moved, moved_regions
 from compilescope.repair.trials.child.ranks import read_collective, read_stderr, read_stdout
 from compilescope.repair.trials.losses import count_operators
-from compilescope.repair.trials.recorded_runs import CapturedRun, ReplayedRun, read_record
+from compilescope.repair.trials.recorded_runs import (
+    CapturedRun,
+    ReplayedRun,
+    WeighedRun,
+    read_record,
+)
 from compilescope.repair.trials.run_look import RunLook
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.warm.parent import WarmParent
@@ -53,6 +58,7 @@ _REPLAYING = 0.6
 """Of a process' time; the rest is the program's own. Chosen: a program that uses most of its limit
 itself would leave replays nothing, and the other way round."""
 _JUDGING = "compilescope.repair.trials.replay_checks"
+_WEIGHING = "compilescope.repair.trials.child.weigher:begin"
 _START_S, _ANSWER_S = 300.0, 600.0
 """To start the warm process, and to have replays judged there. Chosen: minutes more than a slow
 machine needs; past it we do without. The search's deadline shortens both."""
@@ -303,6 +309,25 @@ class Workbench:
         except (OSError, msgspec.DecodeError):
             return ValueFacts()
 
+    def weigh(
+        self, version: Version, *, eager: bool = False, caches: Path | None = None
+    ) -> WeighedRun | None:
+        """What calls of the original's regions take in a version; or how many operators they run.
+        None where it was not told. `caches`: where compiled code is kept."""
+        self._tick("measuring a version")
+        place = self._place()
+        asked = {
+            "task": {"name": _WEIGHING, "given": {"folder": str(place), "eager": eager}},
+            "moved": _moved(version),
+            "eager_random": False,
+        }
+        environment = {"TORCHINDUCTOR_CACHE_DIR": str(caches)} if caches is not None else None
+        self._run(version, place, self._settings, asked, environment=environment)
+        try:
+            return msgspec.json.decode((place / "weighed.json").read_bytes(), type=WeighedRun)
+        except (OSError, msgspec.DecodeError):
+            return None
+
     def _place(self) -> Path:
         return Path(tempfile.mkdtemp(dir=self._folder))
 
@@ -425,12 +450,12 @@ class Workbench:
         return None
 
 
-def _moved(version: Version) -> dict[str, dict[str, list[str]]]:
-    """By file: the functions that the files on disk compile, and the version only their parts."""
-    found = {}
+def _moved(version: Version) -> dict[str, Moved]:
+    """By file: what the files on disk compile, and the version only in parts."""
+    found: dict[str, Moved] = {}
     for path, text in version.files.items():
         old = Version().text_of(path)
-        moved = moved_regions(old, text) if old is not None else {}
+        moved = moved_regions(old, text) if old is not None else []
         if moved:
             found[path] = moved
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compilescope.model.bodies import TuneAttempt, TuneOutcome
 from compilescope.report.blocks import Block, Diff, Heading
+from compilescope.report.placements import PLACEMENTS, placement_blocks
 from compilescope.report.section import Reading, Section
 from compilescope.report.tuning import apart_blocks, attempts_table, outcome_blocks, reason_blocks
 
@@ -16,6 +17,8 @@ def _build(reading: Reading) -> list[Block]:
         if attempts:
             found.append(attempts_table(attempts))
             found += reason_blocks(attempts)
+        if body.placements:
+            found += [Heading(PLACEMENTS), *placement_blocks(body.placements)]
         if body.diff:
             found += [Heading("Changes"), Diff(body.diff)]
         apart = list(apart_blocks(attempts))

@@ -31,8 +31,6 @@ def _edit(region: Region, blocks: BlockFacts) -> Edit:
         raise Refused("torch.compile is part of a larger statement")
     call = region.call
     assert call is not None
-    given = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value != "model"]
-    arguments = ", ".join(module.code(arg).rstrip(", ") for arg in given)
     name = module.code(target)
     path = ".".join(filter(None, (name, blocks.path)))
     if any(part.isdigit() for part in path.split(".")):
@@ -41,7 +39,7 @@ def _edit(region: Region, blocks: BlockFacts) -> Edit:
         raise Refused("the line compiles the model and does something else")
     edit = Edit(module)
     block = module.fresh_name("block")
-    edit.put_before(region.node, f"for {block} in {path}:\n    {block}.compile({arguments})")
+    edit.put_before(region.node, f"for {block} in {path}:\n    {block}.compile({region.arguments})")
     if region.form == "method":
         edit.remove_statement(statement)
     else:
@@ -56,4 +54,6 @@ CANDIDATE = TuneCandidate(
     propose=_propose,
     order=90,
     for_compile_time=True,
+    group="placement",
+    placement="each block",
 )

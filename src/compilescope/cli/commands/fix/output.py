@@ -96,6 +96,7 @@ def _fixing(outcome: SearchResult, request: FixRequest, delivery: Delivery) -> F
         notes=(*outcome.notes, *delivery.remarks),
         left=outcome.left,
         uncovered=outcome.uncovered,
+        placements=outcome.placements,
         next=tuple(_next(outcome, request, delivery)),
     )
 
@@ -234,6 +235,7 @@ def _value(
         "notes": [*outcome.notes, *delivery.remarks],
         "left": outcome.left,
         "uncovered": outcome.uncovered,
+        "placements": outcome.placements,
         "exit_code": code,
     }
 

@@ -128,6 +128,7 @@ def value(result: TuneResult) -> dict[str, Any]:
             }
             for each in result.attempts
         ],
+        "placements": outcome.placements,
         "diff": outcome.diff,
     }
 

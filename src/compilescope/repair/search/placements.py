@@ -1,0 +1,217 @@
+"""Ways to say what is compiled, held against each other: of those that win as much, the one is
+handed out whose calls are fastest, and of those alike the smallest change.
+
+They are compared by calls of what the original compiles, whatever a version compiles of it.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from compilescope.fixes.catalogue import fixes_for
+from compilescope.model.fix_search import FixAttempt, Losses, Placement, share_of
+from compilescope.processes.deadline import OutOfTime
+from compilescope.repair.search.attempts import (
+    SearchStep,
+    Tried,
+    TryLog,
+    step_of,
+    try_placement,
+)
+from compilescope.repair.search.budget import Budget
+from compilescope.repair.search.options import SearchOptions
+from compilescope.repair.trials.baseline import TrialBaseline
+from compilescope.repair.trials.losses import losses_of
+from compilescope.repair.trials.recorded_runs import WeighedRun
+from compilescope.repair.trials.version import Version
+from compilescope.repair.trials.workbench import Workbench
+
+_OTHERS = 2
+"""Beside the one that was found first. Chosen: each is verified by itself, which is most of what a
+search costs."""
+_ROUNDS = 2
+"""Of measuring, by turns; the first one with empty caches. Chosen: what disturbs one round is told
+from what a version takes."""
+_ALIKE = 1.05
+"""Times the fastest warm call. Chosen: less is not told apart in so few calls, and a smaller change
+is worth it."""
+_SHARE_ALIKE = 0.8
+"""Times the largest share of compiled operators, where nothing was timed. Chosen: the loss behind a
+model is a few operators, and a model's blocks are most of them."""
+
+_TOGETHER = "all fixes together"
+
+
+@dataclass
+class _Row:
+    name: str
+    title: str
+    version: Version
+    losses: Losses
+    diff: str = ""
+    step: SearchStep | None = None
+    weighed: list[WeighedRun] = field(default_factory=list)
+    share: float | None = None
+
+    @property
+    def lost(self) -> tuple[tuple[int, int, int], int]:
+        return self.losses.every_call, self.losses.avoidable
+
+    @property
+    def warm_s(self) -> float | None:
+        found = [each.warm_s for each in self.weighed if each.warm_s is not None]
+        return min(found) if found else None
+
+    @property
+    def lines(self) -> int:
+        """That the change adds or removes."""
+        rows = self.diff.splitlines()
+        return sum(each[:1] in "+-" and each[:3] not in ("+++", "---") for each in rows if each)
+
+
+class Placements:
+    """The comparison for one search."""
+
+    def __init__(
+        self, bench: Workbench, options: SearchOptions, log: TryLog, budget: Budget
+    ) -> None:
+        self._bench = bench
+        self._options = options
+        self._log = log
+        self._budget = budget
+        self._rows: list[_Row] = []
+        self._failed: list[Placement] = []
+
+    def compare(self, light: TrialBaseline, steps: Sequence[SearchStep]) -> SearchStep | None:
+        """The version that is better than what was found; None where none is. `steps`: the
+        original and what was kept, which has been proven."""
+        placed = self._placed(steps)
+        if placed is None:
+            return None
+        tried, attempt = placed
+        last = steps[-1]
+        first = steps[0].captured
+        self._rows = [
+            _Row("", "as it is", Version(), losses_of(first.digest, first.operators)),
+            self._row(tried, attempt, last),
+        ]
+        if sum(len(step.kept) for step in steps) > 1:
+            self._rows[1].title = _TOGETHER
+        with suppress(OutOfTime):
+            self._try_others(light, tried, attempt)
+        if len(self._rows) < 3:
+            self._rows = []  # There is no choice.
+            return None
+        with suppress(OutOfTime):
+            self._weigh()
+        best = _best(self._rows[1:])
+        return None if best.step is last else best.step
+
+    def told(self, chosen: SearchStep) -> tuple[Placement, ...]:
+        """The table."""
+        return (*(_told(row, chosen) for row in self._rows), *(self._failed if self._rows else ()))
+
+    def _placed(self, steps: Sequence[SearchStep]) -> tuple[Tried, FixAttempt] | None:
+        """What was kept and only says what is compiled; proposed for the program as it is."""
+        for tried in steps[1].kept if len(steps) > 1 else ():
+            attempt = self._log.attempt(tried)
+            if _placement(tried, attempt):
+                return tried, attempt
+        return None
+
+    def _row(self, tried: Tried, attempt: FixAttempt, step: SearchStep) -> _Row:
+        lost = losses_of(step.captured.digest, step.captured.operators)
+        title = _placement(tried, attempt)
+        return _Row(attempt.fix, title, step.version, lost, attempt.diff, step)
+
+    def _try_others(self, light: TrialBaseline, tried: Tried, attempt: FixAttempt) -> None:
+        others = [
+            fix
+            for fix in fixes_for(tried.subject)
+            if fix.placement and fix.id != attempt.fix and self._options.wants_fix(fix.id)
+        ]
+        count = 0
+        for fix in others:
+            if count == _OTHERS or not self._budget.allows(_ROUNDS):
+                return
+            found = try_placement(fix, tried.subject, light, self._options, self._log)
+            if found is None:
+                continue
+            count += 1
+            other = self._log.attempt(found)
+            version = Version().with_patch(found.patch)
+            step = step_of(version, [found], found.verification)
+            if step is not None:
+                self._rows.append(self._row(found, other, step))
+            else:
+                lost = found.verification.after if found.verification.ended else None
+                self._failed.append(
+                    Placement(
+                        name=fix.id,
+                        title=fix.placement,
+                        verdict=other.verdict,
+                        reason=other.reason,
+                        losses=lost,
+                        diff=other.diff,
+                    )
+                )
+
+    def _weigh(self) -> None:
+        self._options.progress("comparing placements", 0, 0)
+        if not self._budget.allows(1):
+            return
+        eager = self._bench.weigh(Version(), eager=True)
+        for row in self._rows:
+            row.share = share_of(row.losses.operators, eager.operators if eager else None)
+        if not self._options.timed or not self._budget.allows(_ROUNDS * len(self._rows)):
+            return
+        with ExitStack() as opened:
+            caches = [
+                Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="compilescope-")))
+                for _ in self._rows
+            ]
+            for _ in range(_ROUNDS):
+                for row, cache in zip(self._rows, caches, strict=True):
+                    weighed = self._bench.weigh(row.version, caches=cache)
+                    row.weighed += [weighed] if weighed is not None else []
+
+
+def _placement(tried: Tried, attempt: FixAttempt) -> str:
+    """What is compiled with it, in words; empty where it is about something else."""
+    fixes = (fix for fix in fixes_for(tried.subject) if fix.id == attempt.fix)
+    return next((fix.placement for fix in fixes), "")
+
+
+def _best(rows: Sequence[_Row]) -> _Row:
+    least = min(row.lost for row in rows)
+    alike = [row for row in rows if row.lost == least]
+    warm = [row.warm_s for row in alike]
+    if all(each is not None for each in warm):
+        fastest = min(each for each in warm if each is not None)
+        alike = [row for row in alike if (row.warm_s or 0.0) <= _ALIKE * fastest]
+    elif all(row.share is not None for row in alike):
+        most = max(row.share or 0.0 for row in alike)
+        alike = [row for row in alike if (row.share or 0.0) >= _SHARE_ALIKE * most]
+    return min(alike, key=lambda row: row.lines)
+
+
+def _told(row: _Row, chosen: SearchStep) -> Placement:
+    first = row.weighed[0] if row.weighed else None
+    memory = [each.memory_bytes for each in row.weighed]
+    return Placement(
+        name=row.name,
+        title=row.title,
+        verdict="verified" if row.step is not None else "original",
+        losses=row.losses,
+        share=row.share,
+        warm_s=row.warm_s,
+        compile_s=first.compile_s if first is not None else None,
+        memory_bytes=round(statistics.median(memory)) if memory else None,
+        chosen=row.version is chosen.version,
+        diff=row.diff,
+    )
