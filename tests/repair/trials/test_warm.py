@@ -132,10 +132,10 @@ def test_one_leaves_nothing_to_the_next(warm: WarmParent, tmp_path: Path) -> Non
 
 _SETS_THREADS = """
 import os
-os.environ["OMP_NUM_THREADS"] = "1"
-again = os.path.exists("begun")
-open("begun", "w").close()
-if not again:  # In the fork; the new interpreter would need seconds for it.
+runs = len(os.listdir())
+open(f"begun{runs}", "w").close()
+os.environ["OMP_NUM_THREADS"] = str(runs)  # Another each time.
+if runs < 3:  # In a fork; the new interpreter would need seconds for it.
     import torch
 """
 
@@ -160,6 +160,24 @@ def test_where_a_fork_would_be_another_program(
         seen = bench.watch(Version())
         assert reason in bench.cold
         assert (seen.exit_status, seen.stdout) == (0, b"done\n") or beside == "numpy.py"
+
+
+def test_variables_that_a_program_sets_first_are_set_before_torch_is_imported(
+    warm: WarmParent, tmp_path: Path
+) -> None:
+    told = "import torch\nprint(torch.get_num_threads(), torch.rand(1).item())\n"
+    plain, changed = tmp_path / "plain.py", tmp_path / "changed.py"
+    plain.write_text(told)
+    changed.write_text(
+        f"import os\nprint('A_MARK' in os.environ)\nos.environ['A_MARK'] = '1'\n{told}"
+    )
+    seen = []
+    for file in (changed, plain):
+        with Workbench(Target("script", (str(file),)), warm=warm) as bench:
+            seen.append(bench.watch(Version()).stdout)
+            assert bench.watch(Version(), again=True).stdout == seen[-1]
+            assert not bench.cold
+    assert seen[0] == b"False\n" + seen[1] != b"False\n"
 
 
 @pytest.mark.slow

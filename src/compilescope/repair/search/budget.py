@@ -43,6 +43,8 @@ class Budget:
         self._stage: Stage = "last look"
         self.found = False
         """A fix was verified: what puts it together with others needs time too."""
+        self.replays_last = False
+        """Does the last look compile the replays once more, with Inductor?"""
 
     @property
     def seconds(self) -> float | None:
@@ -85,7 +87,7 @@ class Budget:
             return 0.0  # Where nothing is found, nothing follows.
         seconds = self._following * fresh
         if self._stage != "last look":
-            seconds += fresh
+            seconds += fresh + (bench.watch_s if self.replays_last else 0.0)
         if self._stage == "searching":
             seconds += bench.watch_s + bench.probe_s
         return _ROOM * seconds

@@ -98,17 +98,7 @@ class _Search:
         first = self._first()
         notes = self._look_over(first)
         original = TrialBaseline(self.bench, Version(), first)
-        steps = [SearchStep(Version(), first)]
-        light = original
-        # Nothing can be proven on a program that does not come to its end by itself.
-        if not original.unusable:
-            try:
-                with self.budget.searching():
-                    light = without_inductor(original)
-                    self._rounds(light, steps)
-            except OutOfTime:
-                self.cut.append("the search")
-        steps, proof = self._prove(original, light, steps)
+        steps, proof, light = self._search(original, lightly=True)
         placements = Placements(self.bench, self.options, self.log, self.budget)
         if proof is not None:
             steps, proof = self._best_placed(placements, original, light, steps, proof)
@@ -116,6 +106,29 @@ class _Search:
         if options.timed and len(steps) > 1:
             times = self._times(steps) if original.calls_again else Times(reason=NEVER_WARM)
         return self._outcome(first, steps, proof, times, notes, placements.told(steps[-1]))
+
+    def _search(
+        self, original: TrialBaseline, *, lightly: bool
+    ) -> tuple[list[SearchStep], Verification | None, TrialBaseline]:
+        """What is kept and holds, and what it was held against. `lightly`: tried is without
+        Inductor where that spares much, and only where what holds so does not hold with it, all of
+        it is tried with Inductor."""
+        steps, base = [SearchStep(Version(), original.captured)], original
+        # Nothing can be proven on a program that does not come to its end by itself.
+        if not original.unusable:
+            try:
+                with self.budget.searching():
+                    base = without_inductor(original) if lightly else original
+                    self.budget.replays_last = base.light
+                    self._rounds(base, steps)
+            except OutOfTime:
+                self.cut.append("the search")
+        cold = self.bench.cold
+        held, proof = self._prove(original, base, steps)
+        if base.light and len(held) < len(steps) and not self.cut and self.bench.cold == cold:
+            self.log, self.grouping = TryLog(), Grouping(self.options.progress)
+            return self._search(original, lightly=False)
+        return held, proof, base
 
     def _rounds(self, original: TrialBaseline, steps: list[SearchStep]) -> None:
         base = original
@@ -202,7 +215,7 @@ class _Search:
         self.options.progress("recording values", 0, 0)
         if not self.budget.is_spent:
             with suppress(OutOfTime):
-                program = replace(program, facts=self.bench.survey(base.version, places))
+                program = replace(program, facts=base.survey(places))
         subjects = [replace(each, program=program) for each in subjects]
         waiting = deque(subjects)
         won, followed = self._each_alone(base, waiting, until_won=True)
@@ -420,7 +433,7 @@ class _Search:
         if proof.verdict == "verified" and (light.light or not self.bench.cold):
             self.options.progress("verifying in a fresh process", 0, 0)
             try:
-                fresh = confirm(self.bench, original, version, **asked)
+                fresh = confirm(self.bench, original, version, **asked, replayed=not light.light)
             except OutOfTime:
                 # It has passed every check in forks of a warm process: that is not thrown away.
                 self.cut.append("the check in a fresh process")

@@ -6,9 +6,11 @@ It is run once for each question, when the first version needs the answer, and t
 from __future__ import annotations
 
 import functools
+from collections.abc import Collection
 
 import msgspec
 
+from compilescope.fixes.values.graph_values import ValueFacts
 from compilescope.model.fix_search import Losses
 from compilescope.processes.outcome import last_words
 from compilescope.repair.trials.losses import has_symbolic_sizes, losses_of, same_losses
@@ -33,11 +35,12 @@ class TrialBaseline:
         light: bool = False,
     ) -> None:
         """`captured`: a run of this version that was seen before. `values`: one that does the same,
-        whose replays serve for this one's too. `light`: runs under capture are without Inductor,
+        whose replays serve for this one's too. `light`: runs and replays are without Inductor,
         those of this one and of what is held against it."""
         self.bench = bench
         self.version = version or Version()
         self._captured = captured
+        self._surveying: Collection[tuple[str, int]] = ()
         self.values = values or self
         self.light = light
 
@@ -49,13 +52,27 @@ class TrialBaseline:
     def probed(self) -> ReplayedRun:
         """Its regions, replayed eagerly and in float64."""
         return self.bench.probe(
-            self.version, compiled=False, focus=self.places, sizes=self.has_sizes
+            self.version,
+            compiled=False,
+            focus=self.places,
+            surveying=self._surveying,
+            sizes=self.has_sizes,
         )
 
-    @functools.cached_property
-    def compiled(self) -> ReplayedRun:
+    def survey(self, lines: Collection[tuple[str, int]]) -> ValueFacts:
+        """What variables hold around these lines. Nearly every search needs the replays too: where
+        they are still to be made, one run does for both."""
+        other = self.values
+        if other.version == self.version and "probed" not in vars(other):
+            other._surveying = lines
+            probed = other.probed
+            if probed.exit_status >= 0 and not probed.timed_out:
+                return probed.surveyed
+        return self.bench.survey(self.version, lines)
+
+    def compiled(self, *, light: bool) -> ReplayedRun:
         """Its regions, replayed as they are compiled: asked for where the patched ones differ."""
-        return self.bench.probe(self.version, compiled=True, like=self.probed)
+        return self.bench.probe(self.version, compiled=True, like=self.probed, light=light)
 
     @functools.cached_property
     def captured_again(self) -> CapturedRun:
@@ -191,8 +208,8 @@ trial already."""
 
 def without_inductor(original: TrialBaseline) -> TrialBaseline:
     """The same for trials, without the part of compiling that decides nothing of what is counted;
-    as it is, where that part is small, or counts differ without it. Values are compared, and the
-    end is proven, with Inductor."""
+    as it is, where that part is small, or counts differ without it. The end is proven with
+    Inductor: what is lost, what is printed, and the values."""
     first = original.captured
     spent = first.digest.phases_seconds.get(_INDUCTOR, 0.0)
     if first.exit_status or spent < _WORTH * first.seconds:

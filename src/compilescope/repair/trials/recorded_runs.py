@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from compilescope.analysis.digest import Digest
+from compilescope.fixes.values.graph_values import ValueFacts
 from compilescope.model.fix_search import FixCheck, FixVerdict, Losses, UncoveredBreak
 from compilescope.model.run import Run
 from compilescope.patterns import late
@@ -66,6 +67,11 @@ class ReplayedRun:
     def collective(self) -> list[str]:
         """The names of regions that were not replayed, since other processes take part in them."""
         return list(self.record.get("collective", ()))
+
+    @property
+    def surveyed(self) -> ValueFacts:
+        """What its variables held, where that was asked for."""
+        return read_facts(survey_folder(self.folder))
 
     @property
     def told(self) -> dict[str, Any]:
@@ -127,6 +133,19 @@ def read_record(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def survey_folder(folder: Path) -> Path:
+    """Of a probe that surveys too."""
+    return folder / "survey"
+
+
+def read_facts(folder: Path) -> ValueFacts:
+    """What a child saw of its variables; empty where it wrote nothing."""
+    try:
+        return msgspec.json.decode((folder / "facts.json").read_bytes(), type=ValueFacts)
+    except (OSError, msgspec.DecodeError):
+        return ValueFacts()
 
 
 class Verification(msgspec.Struct, frozen=True, kw_only=True):

@@ -30,16 +30,19 @@ def compare_values(
     version: Version,
     changes: Changes,
     allows: frozenset[Allowance],
+    *,
+    light: bool = False,
 ) -> ComparedValues:
-    """Probe the version, and hold every replay against the original's."""
+    """Probe the version, `light` without Inductor, and hold every replay against the original's."""
     found = ComparedValues()
     found.add(before.replayable)
     if found.is_settled:
         return found
-    probed = bench.probe(version, compiled=True, like=before.probed)
+    probed = bench.probe(version, compiled=True, like=before.probed, light=light)
     if "exception-type" in allows and before.probed.raising and probed.ended_on_made_up:
         # A check that fails on a GPU ends all work there, and no `raise` of Python's does.
-        probed = bench.probe(version, compiled=True, like=before.probed, raising=False)
+        like = before.probed
+        probed = bench.probe(version, compiled=True, like=like, raising=False, light=light)
         found.skipped += before.probed.raising
         found.notes.append("inputs on which the original raises end the process: not compared")
     if probed.timed_out:
@@ -50,7 +53,7 @@ def compare_values(
         on = f" on {asked.words}" if asked is not None else ""
         found.unknown(f"replaying its regions{on} was killed by signal {-probed.exit_status}")
         return found
-    found.add(_judged(bench, before, probed, allows))
+    found.add(_judged(bench, before, probed, allows, light=light))
     if not found.is_settled:
         checks, notes = check_branches(before, changes, found.skipped)
         found.checks += checks
@@ -59,7 +62,12 @@ def compare_values(
 
 
 def _judged(
-    bench: Workbench, before: TrialBaseline, probed: ReplayedRun, allows: frozenset[Allowance]
+    bench: Workbench,
+    before: TrialBaseline,
+    probed: ReplayedRun,
+    allows: frozenset[Allowance],
+    *,
+    light: bool,
 ) -> ComparedValues:
     asked: dict[str, Any] = {
         "original": before.probed.told,
@@ -72,7 +80,7 @@ def _judged(
         answer = bench.ask("judge_version", asked)
         match answer.get("needs"):
             case "compiled":
-                asked["compiled"] = before.compiled.told
+                asked["compiled"] = before.compiled(light=light).told
             case "again":
                 asked["again"] = before.probed_again.told
             case _:

@@ -91,9 +91,11 @@ def confirm(
     gone: Collection[str],
     patch_allows: frozenset[Allowance] = frozenset(),
     states: str = "",
+    replayed: bool = True,
 ) -> Verification:
     """Look again at a version that was proven in forks of a warm process, in a fresh one. If that
-    shows anything else, everything is proven anew in fresh processes: their word counts."""
+    shows anything else, everything is proven anew in fresh processes: their word counts.
+    `replayed`: its values were compared as `before` has them, and need not be again."""
     trial = _Trial(bench, before, version, patch_allows)
     trial.changes = changes_between(before.version, version)
     verdict, reason = trial.look(gone, bench.watch(version, fresh=True)) or ("verified", states)
@@ -101,6 +103,9 @@ def confirm(
         bench.cool("a fresh process behaved differently")
         anew = TrialBaseline(bench, before.version)
         return verify(bench, anew, version, gone=gone, patch_allows=patch_allows, states=states)
+    if not replayed:
+        trial.compare_values()
+        verdict, reason = trial.verdict() or (verdict, reason)
     assert trial.after is not None
     after = losses_of(trial.after.digest, trial.after.operators, distinct=True)
     checks = tuple(trial.checks)
@@ -148,14 +153,14 @@ class _Trial:
         found = self._glance(gone, seen) if seen.is_part else self.look(gone, seen)
         if found is not None:
             return found
-        self._compare_values()
-        return self._verdict() or ("verified", "")
+        self.compare_values()
+        return self.verdict() or ("verified", "")
 
     def _glance(self, gone: Collection[str], part: CapturedRun) -> tuple[FixVerdict, str] | None:
         """At a run that was ended for what it had shown."""
         self.after = part
         self.checks += filter(None, [self._failure(gone, part)])
-        return self._verdict()
+        return self.verdict()
 
     def _failure(self, gone: Collection[str], part: CapturedRun) -> FixCheck | None:
         return certain_failure(self._before.captured, part, gone, self.changes)
@@ -175,13 +180,13 @@ class _Trial:
             skips=fields_read(self._allows) is not None,
             less="compiles-less" in self._allows,
         )
-        found = self._verdict()
+        found = self.verdict()
         if found is not None:
             return found
         self.checks.append(self._output(after))
-        return self._verdict()
+        return self.verdict()
 
-    def _verdict(self) -> tuple[FixVerdict, str] | None:
+    def verdict(self) -> tuple[FixVerdict, str] | None:
         """What the checks so far come to; None: nothing is wrong."""
         failed = [check for check in self.checks if check.verdict == "fail"]
         if failed:
@@ -225,15 +230,18 @@ class _Trial:
         wanted = self._before.values.probed
         if not numbers_are_near(self._before.stdout, after.stdout):
             return False
-        found = self._bench.probe(self._version, compiled=True, like=wanted)
+        light = self._before.light
+        found = self._bench.probe(self._version, compiled=True, like=wanted, light=light)
         same = compare_output(wanted.stdout, found.stdout, self._allows).verdict == "pass"
         return same and found.exit_status == wanted.exit_status
 
-    def _compare_values(self) -> None:
+    def compare_values(self) -> None:
         before, changes = self._before.values, self.changes
         if before is not self._before:
             changes = changes_between(before.version, self._version)
-        found = compare_values(self._bench, before, self._version, changes, self._allows)
+        found = compare_values(
+            self._bench, before, self._version, changes, self._allows, light=self._before.light
+        )
         self.checks += found.checks
         self.notes += found.notes
         self.inputs += found.inputs

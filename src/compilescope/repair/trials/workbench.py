@@ -43,7 +43,9 @@ from compilescope.repair.trials.recorded_runs import (
     CapturedRun,
     ReplayedRun,
     WeighedRun,
+    read_facts,
     read_record,
+    survey_folder,
 )
 from compilescope.repair.trials.run_look import RunLook
 from compilescope.repair.trials.version import Version
@@ -223,16 +225,19 @@ class Workbench:
         compiled: bool,
         like: ReplayedRun | None = None,
         focus: Collection[tuple[str, int]] = (),
+        surveying: Collection[tuple[str, int]] = (),
         sizes: bool = False,
         raising: bool = True,
+        light: bool = False,
     ) -> ReplayedRun:
         """Run a version eagerly, and call each of its compiled regions again on copies of what it
         was given: eagerly and in float64, or eagerly and compiled.
 
         `like` an earlier probe: on the same inputs. `focus` are lines in whose files it is noted
-        which sides of branches were taken. `sizes`: other sizes too. `raising`: also on inputs on
-        which the earlier one raises."""
-        key = (version.key, like.folder, raising) if compiled and like is not None else None
+        which sides of branches were taken, and `surveying` are those around which it is noted what
+        variables hold. `sizes`: other sizes too. `raising`: also on inputs on which the earlier
+        one raises. `light`: compiled without Inductor."""
+        key = (version.key, like.folder, raising, light) if compiled and like is not None else None
         if key is not None and key in self._probed:
             return self._probed[key]
         self._tick("replaying compiled regions" if compiled else "replaying regions eagerly")
@@ -243,6 +248,8 @@ class Workbench:
             "focus": [list(item) for item in focus],
             "like": like.plan_without(() if raising else like.raising) if like else None,
             "collective": self._collective,
+            "light": light,
+            "surveying": list(surveying),
         }
         probed = self._replayed(version, options)
         if key is not None:
@@ -269,7 +276,9 @@ class Workbench:
         self, version: Version, options: dict[str, Any], *, fresh: bool = False
     ) -> ReplayedRun:
         place = self._place()
-        asked = {"probe": {**options, "folder": str(place)}}
+        asked = {"probe": {**options, "folder": str(place)}, "light": options["light"]}
+        if options["surveying"]:
+            asked["survey"] = _survey(survey_folder(place), options["surveying"])
         ended = self._run(version, place, self._settings, asked, fresh=fresh)
         killed = ended.status < 0 and not ended.timed_out
         spares = read_fatal(place) is not None and options["like"] is None
@@ -302,12 +311,8 @@ class Workbench:
         """What the variables hold in the functions around these lines, run eagerly."""
         self._tick("recording values")
         place = self._place()
-        options = {"folder": str(place), "places": [list(item) for item in places]}
-        self._run(version, place, self._settings, {"survey": options})
-        try:
-            return msgspec.json.decode((place / "facts.json").read_bytes(), type=ValueFacts)
-        except (OSError, msgspec.DecodeError):
-            return ValueFacts()
+        self._run(version, place, self._settings, {"survey": _survey(place, places)})
+        return read_facts(place)
 
     def weigh(
         self, version: Version, *, eager: bool = False, caches: Path | None = None
@@ -448,6 +453,11 @@ class Workbench:
         if self._warm.reason or not (version.files or version.environment):
             self.cold = found  # It is so with every version.
         return None
+
+
+def _survey(folder: Path, places: Collection[tuple[str, int]]) -> dict[str, Any]:
+    folder.mkdir(exist_ok=True)
+    return {"folder": str(folder), "places": [list(item) for item in places]}
 
 
 def _moved(version: Version) -> dict[str, Moved]:

@@ -10,6 +10,7 @@ import atexit
 import contextlib
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -94,6 +95,17 @@ _PATIENCE_COMPILED_S = 30.0
 _EXACT = ("recorded", "values", "scaled", "first-size", "shifted", "weights")
 
 
+@contextlib.contextmanager
+def _untraced() -> Iterator[None]:
+    """Who traces the program is not to see the replays."""
+    before = sys.gettrace()
+    sys.settrace(None)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
 def _bound_memory() -> None:
     """Made-up numbers may ask for more memory than there is (`one_hot` of a label in the billions):
     that is to raise in this process, and not to take the machine down."""
@@ -152,7 +164,7 @@ class Prober:
         entry = None
         if self._lock.acquire(blocking=False):
             try:
-                with one_process():
+                with one_process(), _untraced():
                     entry = self._ask(region, args, kwargs)
             finally:
                 self._lock.release()

@@ -50,8 +50,10 @@ class Surveyor:
         self._seen: dict[str, dict[int, dict[str, list[ValueFact]]]] = {}
         self._shapes: dict[str, dict[int, list[dict[str, tuple[int, ...]]]]] = {}
 
-    def begin(self) -> None:
-        self._regions.install()
+    def begin(self, *, alone: bool = True) -> None:
+        """Not `alone`: somebody else calls the regions eagerly."""
+        if alone:
+            self._regions.install()
         threading.settrace(self._trace)
         # torch was imported in the middle of the program: what runs already is traced too.
         frame: FrameType | None = sys._getframe()

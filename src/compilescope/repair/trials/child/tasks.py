@@ -24,11 +24,11 @@ def begin(trial: dict[str, Any]) -> None:
         from compilescope.repair.trials.child.prober import Prober
 
         Prober(trial["probe"]).begin()
-    elif trial.get("survey"):
+    if trial.get("survey"):
         from compilescope.repair.trials.child.surveyor import Surveyor
 
-        Surveyor(trial["survey"]).begin()
-    elif trial.get("task"):
+        Surveyor(trial["survey"]).begin(alone=not trial.get("probe"))
+    if trial.get("task"):
         module, _, name = trial["task"]["name"].partition(":")
         getattr(importlib.import_module(module), name)(trial["task"]["given"])
     compile_modules(tuple(trial["compile_names"]), trial["backend"])

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeAlias
 
+Changes: TypeAlias = "dict[str, str | None]"
+"""Of variables; None: it is not set."""
 _FREE = (
     "COMPILESCOPE_",
     "PYTEST_CURRENT_TEST",
@@ -15,7 +18,8 @@ _FREE = (
 )
 """Ours, and those that torch reads when it needs them and not when it is imported."""
 COLD = "cold"
-"""The file in which a child says that it is no use: a fresh process is needed."""
+"""The file in which a child says that it is no use: a fresh process is needed, or a warm one that
+sets other variables before it imports torch."""
 IMPORTED = "imported"
 """The file in which a child says which modules it had to import."""
 _PACKAGE = str(Path(__file__).parents[3])
@@ -35,6 +39,12 @@ def differing(environment: Mapping[str, str], other: Mapping[str, str]) -> list[
     """Names of variables that are not the same in both, but for those that need not be."""
     one, two = plain(environment), plain(other)
     return sorted(name for name in one.keys() | two.keys() if one.get(name) != two.get(name))
+
+
+def to_become(environment: Mapping[str, str], other: Mapping[str, str]) -> Changes:
+    """What is to be set in `environment`, or taken out of it, so that it is as the other."""
+    goal = plain(other)
+    return {name: goal.get(name) for name in differing(environment, other)}
 
 
 def _path(environment: Mapping[str, str]) -> list[str]:

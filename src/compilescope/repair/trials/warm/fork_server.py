@@ -36,8 +36,19 @@ from typing import Any
 from compilescope.processes.fork import ChildBell, die_with_parent, fork_is_safe, kill_group
 from compilescope.repair.trials.child.imports import tell_imported
 from compilescope.repair.trials.child.overlay import Overlay, ending_as_python, run_script
-from compilescope.repair.trials.warm.environments import COLD, IMPORTED, differing
-from compilescope.settings import current_environment, read_settings, take_environment
+from compilescope.repair.trials.warm.environments import (
+    COLD,
+    IMPORTED,
+    Changes,
+    differing,
+    to_become,
+)
+from compilescope.settings import (
+    current_environment,
+    read_settings,
+    set_variable,
+    take_environment,
+)
 from compilescope.torchapi.first_imports import first_imports, imports_start_workers
 
 _PRELOADED = (
@@ -58,10 +69,13 @@ _folder: Path | None = None
 """In a child: where it writes."""
 
 
-def serve(descriptor: int) -> Program | None:
-    """None at the end; in a child, the program that it is to run."""
+def serve(descriptor: int, changes: Changes) -> Program | None:
+    """None at the end; in a child, the program that it is to run. `changes` of variables are what
+    the program makes before it imports torch."""
     global _known_modules
     control = socket.socket(fileno=descriptor)
+    for name, value in changes.items():
+        set_variable(name, value)
     environment = current_environment()
     _preload()
     _known_modules = frozenset(sys.modules)
@@ -204,7 +218,9 @@ def _become(order: Mapping[str, Any], environment: Mapping[str, str]) -> Callabl
     sys.orig_argv = list(command)
 
     def cold(reason: str) -> None:
-        (folder / COLD).write_text(reason, encoding="utf-8")
+        changes = to_become(order["environment"], current_environment())
+        told = {"reason": reason, "changes": changes}
+        (folder / COLD).write_text(json.dumps(told), encoding="utf-8")
         os._exit(0)
 
     def check() -> str:

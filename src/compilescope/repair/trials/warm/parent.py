@@ -20,7 +20,7 @@ from typing import Any
 from compilescope.processes.child import end_process, end_session
 from compilescope.processes.deadline import clock
 from compilescope.processes.outcome import ProcessEnd
-from compilescope.repair.trials.warm.environments import COLD, differing, plain
+from compilescope.repair.trials.warm.environments import COLD, Changes, differing, plain
 
 _START = Path(__file__).parent / "start.py"
 _START_S = 300.0
@@ -43,6 +43,10 @@ class WarmParent:
         self.start_s = 0.0
         """What it took to import everything."""
         self._environment: dict[str, str] = {}
+        self._changes: Changes = {}
+        """Of variables, that the program makes before it imports torch."""
+        self._changed_for: set[tuple[str, ...]] = set()
+        """Which programs it was started anew for, each once."""
         self._modules: frozenset[str] = frozenset()
         self.reason = "" if _can_fork() else "this system cannot fork such processes"
         """Why there is none; empty where there is, or may be."""
@@ -93,9 +97,19 @@ class WarmParent:
         status, timed_out = found
         cold = folder / COLD
         if cold.exists():
-            reason = cold.read_text(encoding="utf-8")
+            told = json.loads(cold.read_bytes())
             cold.unlink()
-            return reason
+            if not self._starts_anew(tuple(command), told["changes"], limit_s):
+                return str(told["reason"])
+            return self.run(
+                command,
+                environment,
+                folder,
+                stdin=stdin,
+                limit_s=limit_s,
+                started=started,
+                enough=enough,
+            )
         seconds = clock() - begun
         out, err = _written(folder / "stdout"), _written(folder / "stderr")
         return ProcessEnd(status, timed_out, out, err, seconds)
@@ -121,13 +135,25 @@ class WarmParent:
             end_process(self._process)
             self._process = None
 
+    def _starts_anew(self, command: tuple[str, ...], changes: Changes, limit_s: float) -> bool:
+        """Where all that stands in the way is variables that the program sets: one that has set
+        them before it imported torch, as the program does."""
+        program = (os.getcwd(), *command)
+        if changes == self._changes or program in self._changed_for:
+            return False
+        self._changed_for.add(program)
+        self.close()
+        self._changes = changes
+        self._start(self._environment, limit_s)
+        return self.is_up
+
     def _start(self, environment: dict[str, str], limit_s: float) -> None:
         begun = clock()
         ours, theirs = socket.socketpair()
         # Plain files, as the program will have: Python sets up its streams by what they are.
         with theirs, _nothing() as source, _nothing() as out, _nothing() as err:
             self._process = subprocess.Popen(
-                [sys.executable, str(_START), str(theirs.fileno())],
+                [sys.executable, str(_START), str(theirs.fileno()), json.dumps(self._changes)],
                 pass_fds=[theirs.fileno()],
                 env=environment,
                 stdin=source,
