@@ -22,6 +22,10 @@ def _zipped(texts: dict[str, str]) -> bytes:
     return data.getvalue()
 
 
+_NO_BYTECODE = "import sys; sys.dont_write_bytecode = True; "
+"""Before a limit on the size of files: Python would leave parts of `.pyc` files in torch's folder,
+which no later process can import."""
+
 _LOOK = """import os, threading
 def look():
     names = [n for n in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/' + n)]
@@ -157,7 +161,7 @@ PLAIN: dict[str, Subject] = {
         "except OSError as e: print(n, e.errno)"
     ),
     "file-size-limit": Subject(
-        "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))\n"
+        f"import resource\n{_NO_BYTECODE}resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))\n"
         "try: open('f', 'wb', 0).write(b'x' * 20); open('f', 'ab', 0).write(b'y')\n"
         "except OSError as e: print(e.errno)"
     ),
@@ -320,12 +324,12 @@ MORE: dict[str, Subject] = {
     ),
     "file-size-signal": Subject(
         "import resource, signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_DFL)\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); print('still here')\n1 / 0"
+        f"{_NO_BYTECODE}resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); print('still here')\n1 / 0"
     ),
     "file-size-handler": Subject(
         "import atexit, os, resource, signal\ngot = []\natexit.register(lambda: print(got, flush=True))\n"
         "signal.signal(signal.SIGXFSZ, lambda n, f: got.append(n))\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (4, 4)); f = os.open('f', os.O_WRONLY | os.O_CREAT)\n"
+        f"{_NO_BYTECODE}resource.setrlimit(resource.RLIMIT_FSIZE, (4, 4)); f = os.open('f', os.O_WRONLY | os.O_CREAT)\n"
         "try: os.write(f, b'1234'); os.write(f, b'5')\nexcept OSError as e: print(e)"
     ),
     "all-limits": Subject(
@@ -647,7 +651,7 @@ TORCH.update(
     {
         "t-file-size": _torch(
             "import resource, signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_DFL)\n"
-            "f(torch.ones(2)); resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))\n"
+            f"f(torch.ones(2)); {_NO_BYTECODE}resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))\n"
             "for n in range(5): print(f(torch.ones(3 + n), n).sum().item())\nopen('x', 'w').write('1' * 64)"
         ),
         "t-closing-thread": _torch(

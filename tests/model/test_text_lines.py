@@ -234,6 +234,7 @@ from compilescope.recorder.journal import DiskJournal
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 journal = DiskJournal(Path(sys.argv[1]))
 journal.open(0)
+sys.dont_write_bytecode = True  # Python would leave parts of files.
 resource.setrlimit(resource.RLIMIT_FSIZE, (20, 1000))
 name = journal.artifacts.put("a text", "py")
 print(journal.lost, journal.artifacts.get(name))

@@ -89,6 +89,7 @@ from compilescope.model.eventfile import EventFile
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 folder = Path(sys.argv[1])
 file, _ = EventFile.claim(folder, 0)
+sys.dont_write_bytecode = True  # Python would leave parts of files.
 resource.setrlimit(resource.RLIMIT_FSIZE, (10, 100))
 for line in b"first", b"second", b"third":
     file.write(line)

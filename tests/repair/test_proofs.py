@@ -34,8 +34,9 @@ OTHERWISE = {
     "raised-limit/0": ("rejected", "there is still: "),
 }
 """Examples, as `fix-id/number`, that are not verified, by design, and the verifier's reason."""
-NO_LOSS = {"no-grad-around/0"}
-"""Examples in which a program has two modes, each with its graph: nothing is lost."""
+NO_LOSS = {"no-grad-around/0", "mark-dynamic/3"}
+"""Examples in which a program has two modes, or comes back to a first size, each with its graph:
+nothing is lost."""
 
 
 def _examples() -> Iterator[object]:

@@ -158,6 +158,8 @@ class Subject:
 
     finding: Finding
     program: Program
+    led_by: RecompileFinding | None = None
+    """The guard that explains this one, where a fix is about another than that."""
 
     @property
     def file(self) -> str:
@@ -214,7 +216,7 @@ class Subject:
         if other is None:
             return self
         same = {name: getattr(led, name) for name in ("fingerprint", "because", "count", "seconds")}
-        return replace(self, finding=msgspec.structs.replace(other, **same))
+        return replace(self, finding=msgspec.structs.replace(other, **same), led_by=led)
 
     @property
     def recompile(self) -> RecompileFinding | None:

@@ -142,6 +142,7 @@ from compilescope.backends.mini import library
 library.source_folder = lambda: Path(sys.argv[1])
 if len(sys.argv) > 2:
     import resource
+    sys.dont_write_bytecode = True  # Python would leave parts of files.
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
 print(library.load_library().passes)
 """

@@ -1,4 +1,4 @@
-# ideal: print-in-graph
+# ideal: print-after-graph
 """Counts the lines that a step prints: none of them may be missing."""
 
 import contextlib

@@ -468,7 +468,7 @@ def g():
 """,
         """
 def f(x, n=1):
-    return x * 2 + n - n
+    return x * 2 + 0 * len(str(n))
 
 
 def g():

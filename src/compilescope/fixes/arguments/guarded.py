@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from compilescope.findings.changes import is_number
 from compilescope.findings.recompiles import RecompileFinding
 from compilescope.fixes.arguments.edits import function_at
 from compilescope.fixes.compilation.run_index import index_of
@@ -44,8 +45,18 @@ def cause_of(subject: Subject) -> RecompileFinding:
     return found
 
 
+def check_numbers_alone(subject: Subject) -> None:
+    """Raises `Refused` where what explains the recompile is no number: a dtype, a `None`. A number
+    that may vary leaves that as it is."""
+    led = subject.led_by
+    told = {led.expected, led.actual} - {"", "True", "False"} if led is not None else ()
+    if led is not None and not all(map(is_number, told)):
+        raise Refused(f"`{led.subject}` changes with it, and would still recompile")
+
+
 def check_no_parameter(subject: Subject) -> None:
     """Raises `Refused` where sizes of parameters change too: those stay constants (torch 2.13)."""
+    check_numbers_alone(subject)
     if any(guard.rule == "parameter-size" for guard in subject.guards):
         raise Refused("the size of a parameter changes with it and stays constant")
 
@@ -237,6 +248,7 @@ _NEEDING = ("builtins.range", "builtins.str", "builtins.format", "builtins.divmo
 
 def check_not_needed(subject: Subject) -> None:
     """Raises `Refused` where the function counts to it or picks a layer by it."""
+    check_numbers_alone(subject)
     guarded = cause_of(subject).subject
     name = guarded.split("'")[1] if guarded.startswith("G['") else guarded
     module, function = recompiled_function(subject)

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from compilescope.fixes.arguments.edits import MarkLine, dynamic_line, mark_arguments
-from compilescope.fixes.arguments.guarded import numbers_seen, other_sizes, size_of, sizes_with
+from compilescope.fixes.arguments.guarded import (
+    check_numbers_alone,
+    numbers_seen,
+    other_sizes,
+    size_of,
+    sizes_with,
+)
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
@@ -16,6 +22,7 @@ _ASKING = frozenset({"batch_norm", "instance_norm", "interpolate"})
 
 def _propose(subject: Subject) -> Patch:
     _, dim = size_of(subject)
+    check_numbers_alone(subject)
     if not numbers_seen(subject) & {0, 1}:
         raise NotMeant("neither 0 nor 1 is among the sizes")
     backends = {body.backend for _, body in subject.program.run.of(GraphCaptured) if body.backend}
