@@ -36,7 +36,10 @@ OF_METHODS = [
     # That a module's number changed is told by the guard's text alone, where it says `self.`.
     if re.search(r"\bself\.", each[1].bad) and each[0].id != "unspecialised-ints"
 ]
-LEAVES_SOME = {"raised-limit": "the calls that were left to eager mode are compiled too"}
+LEAVES_SOME = {
+    "raised-limit": "the calls that were left to eager mode are compiled too",
+    "dynamic-automatic": "the second size is compiled once more, for all that follow",
+}
 """Fixes after which an example still has as many findings of theirs, and why."""
 REFUSALS = [(fix, example) for fix in all_fixes() for example in fix.refusals]
 FIRST_REFUSALS = [
