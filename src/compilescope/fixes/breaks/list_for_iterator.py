@@ -242,7 +242,7 @@ def _check_may_all_run(module: SourceModule, given: cst.BaseExpression) -> None:
         raise Refused(f"`{short(module, given)}` never ends")
     if not isinstance(given, cst.GeneratorExp):
         raise Refused(f"what goes on beside it may end before `{short(module, given)}` does")
-    parts = [given.elt]
+    parts: list[cst.CSTNode] = [given.elt]
     loop: cst.CompFor | None = given.for_in
     while loop is not None:
         parts += [loop.iter, *(each.test for each in loop.ifs)]
