@@ -591,6 +591,12 @@ INDEX: dict[str, Indexed] = {
     "default-outside": Indexed(
         "recompiles.default_outside", 80, "source", ("recompile/none-or-value",)
     ),
+    "dynamic-automatic": Indexed(
+        "recompiles.compile_options",
+        112,
+        "config",
+        ("recompile/equal-sizes", "recompile/size-change", "recompile/size-zero-one"),
+    ),
     "dynamic-parameters": Indexed(
         "recompiles.dynamic_parameters",
         150,

@@ -146,6 +146,11 @@ def test_a_flag_that_is_set_always_was_true_and_false(
         # Of whole numbers, `~1` is -2, which is true.
         ("x.sum()", "~x.sum()", "unknown"),
         ("x.sum() != n", "~(x.sum() != n + 1)", "unknown"),
+        ("torch.isnan(x).any()", "~torch.isnan(x).any()", "pass"),
+        ("(x.isinf() | ~(x > n)).any()", "~(x.isinf() | ~(x > n)).any()", "pass"),
+        # Bytes that are any of them set give a byte, and `~1` is 254.
+        ("x.any()", "~x.any()", "unknown"),
+        ("n.isnan(x)", "~n.isnan(x)", "unknown"),
     ],
 )
 def test_a_check_that_never_failed_is_read(test: str, asked: str, verdict: str) -> None:
@@ -165,6 +170,35 @@ def test_a_check_that_never_failed_is_read(test: str, asked: str, verdict: str) 
     (check,), notes = check_branches(before, changes)
     assert check.verdict == verdict, check.words
     assert (verdict == "pass") == any("was never true" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("test", "was", "asked", "verdict"),
+    [
+        ("torch.isfinite(x).all()", True, "torch.isfinite(x).all()", "pass"),
+        ("not x.isnan().any()", False, "~x.isnan().any()", "pass"),
+        ("not x.any()", False, "~x.any()", "unknown"),
+        ("x.sum() > n", True, "x.sum() >= n", "unknown"),
+        ("x.sum() > n", False, "x.sum() > n", "unknown"),
+    ],
+)
+def test_an_assert_that_never_failed_is_read(
+    test: str, was: bool, asked: str, verdict: str
+) -> None:
+    from types import SimpleNamespace
+
+    from compilescope.repair.trials.value_checks import check_branches
+    from compilescope.repair.trials.version import Version, changes_between
+
+    old = f"def f(x, n):\n    assert {test}, 'no'\n    return x\n"
+    new = f"def f(x, n):\n    torch._assert_async({asked}, 'no')\n    return x\n"
+    asked_at = 15 if test.startswith("not ") else 11
+    branch = {"file": "/a.py", "line": 2, "column": asked_at, "sides": [was], "by_tensor": True}
+    record = {"coverage": {"branches": [branch], "lines": {}}}
+    before: Any = SimpleNamespace(probed=SimpleNamespace(record=record, collective=False))
+    changes = changes_between(Version({"/a.py": old}), Version({"/a.py": new}))
+    (check,), _ = check_branches(before, changes)
+    assert check.verdict == verdict, check.words
 
 
 def test_parts_of_a_condition_are_told_apart(tmp_path: Path) -> None:

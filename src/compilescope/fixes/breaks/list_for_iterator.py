@@ -13,7 +13,7 @@ from compilescope.fixes.subject import Subject
 from compilescope.patterns import late
 from compilescope.source.flow.aliasing import changes_in_place
 from compilescope.source.flow.liveness import only_value
-from compilescope.source.flow.purity import remarks, short
+from compilescope.source.flow.purity import first, remarks, short
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.bindings import definitions_of, parameters_of
 from compilescope.source.syntax.edit import Edit
@@ -40,6 +40,9 @@ _LAZY = (
 _CALLED = "GB0156"
 """A method without a rule: torch 2.11 and 2.12 say so of `__iter__`."""
 _ITERATING = late(r"`__(?:iter|next)__`")
+_BESIDE = ("builtins.zip", "builtins.enumerate")
+"""What goes through its arguments as it is gone through itself."""
+_ENDLESS = ("itertools.count", "itertools.cycle", "itertools.repeat")
 _CONSUMING = ("builtins.sum", "builtins.list", "builtins.tuple", "builtins.max", "builtins.min")
 
 
@@ -48,13 +51,16 @@ def _propose(subject: Subject) -> Patch:
     told = subject.finding.explanation if isinstance(subject.finding, BreakFinding) else ""
     if _CALLED in subject.keys and not _ITERATING.search(told):
         raise NotMeant("no iterator is the cause")
-    name = _iterated(subject)
-    if name not in parameters_of(function):
-        raise NotMeant(f"`{name}` is not a parameter of the function")
-    _check_uses(module, function, name)
+    names = _iterated(subject)
+    name = next((each for each in names if each in parameters_of(function)), None)
+    if name is None:
+        raise NotMeant(f"`{names[0]}` is not a parameter of the function")
+    stops_early = _check_uses(module, function, name)
     edit = Edit(module)
     found = False
     for given in _all_given(subject, function, name):
+        if stops_early:
+            _check_may_all_run(module, given)
         if isinstance(given, cst.GeneratorExp):
             new: cst.BaseExpression = cst.ListComp(given.elt, given.for_in)
         elif isinstance(given, cst.Call) and module.calls(given, "builtins.iter"):
@@ -84,10 +90,22 @@ def _all_given(
     known: list[cst.BaseExpression] = []
     for call in calls_of(subject, function):
         given = argument_for(subject.module, function, call, name)
+        if given is not None:
+            given = _made_for(subject.module, call, given)
         for each in [given] if given is not None else _unpacked(subject, function, call, name):
             if each not in known:
                 known.append(each)
                 yield each
+
+
+def _made_for(
+    module: SourceModule, call: cst.Call, given: cst.BaseExpression
+) -> cst.BaseExpression:
+    """What a variable is set to, as often as the call is made, that is for this call alone."""
+    around = module.function_of(call)
+    made = _as_set(module, around, given) if around is not None else given
+    places = [module.block_of(module.statement_of(each)) for each in (made, call)]
+    return made if places[0] is places[1] else given
 
 
 def _unpacked(
@@ -150,7 +168,7 @@ def _check_only_unpacked(
 def _as_set(
     module: SourceModule, maker: cst.FunctionDef, value: cst.BaseExpression
 ) -> cst.BaseExpression:
-    """What a variable is set to that is only returned."""
+    """What a variable is set to that is read once."""
     if not isinstance(value, cst.Name):
         return value
     made = only_value(module, maker, value.value)
@@ -196,35 +214,63 @@ def _is_in_loop(module: SourceModule, node: cst.CSTNode, name: str) -> bool:
     )
 
 
-def _iterated(subject: Subject) -> str:
-    """The name of what is iterated over where Dynamo stops."""
-    statement = subject.statement
-    if isinstance(statement, cst.For) and isinstance(statement.iter, cst.Name):
-        return statement.iter.value
-    for node in subject.module.walk(subject.node):
-        if isinstance(node, cst.CompFor) and isinstance(node.iter, cst.Name):
-            return node.iter.value
-        if isinstance(node, cst.Call) and subject.module.calls(node, *_CONSUMING) and node.args:
-            first = node.args[0].value
-            if isinstance(first, cst.Name):
-                return first.value
+def _iterated(subject: Subject) -> list[str]:
+    """The names of what is iterated over where Dynamo stops."""
+    module, statement = subject.module, subject.statement
+    through = [statement.iter] if isinstance(statement, cst.For) else []
+    for node in module.walk(subject.node):
+        if isinstance(node, cst.CompFor):
+            through.append(node.iter)
+        elif isinstance(node, cst.Call) and module.calls(node, *_CONSUMING) and node.args:
+            through.append(node.args[0].value)
+    for each in through:
+        beside = isinstance(each, cst.Call) and module.calls(each, *_BESIDE)
+        parts = (
+            [arg.value for arg in each.args] if isinstance(each, cst.Call) and beside else [each]
+        )
+        names = [part.value for part in parts if isinstance(part, cst.Name)]
+        if names:
+            return names
     raise NotMeant("what is iterated over here has no name")
 
 
-def _check_uses(module: SourceModule, function: cst.FunctionDef, name: str) -> None:
-    """Raises `Refused` unless it is gone through once: a list can be gone through again."""
+def _check_may_all_run(module: SourceModule, given: cst.BaseExpression) -> None:
+    """Raises `Refused` where a list would take more than what goes through it: `zip` ends with the
+    shortest of its arguments."""
+    calls = (each for each in module.walk(given) if isinstance(each, cst.Call))
+    if any(module.calls(each, *_ENDLESS) for each in calls):
+        raise Refused(f"`{short(module, given)}` never ends")
+    if not isinstance(given, cst.GeneratorExp):
+        raise Refused(f"what goes on beside it may end before `{short(module, given)}` does")
+    parts: list[cst.CSTNode] = [given.elt]
+    loop: cst.CompFor | None = given.for_in
+    while loop is not None:
+        parts += [loop.iter, *(each.test for each in loop.ifs)]
+        loop = loop.inner_for_in
+    if found := first(module, parts, "effect", "random", "unknown"):
+        raise Refused(found.words.replace("the branch", "the iterator"))
+
+
+def _check_uses(module: SourceModule, function: cst.FunctionDef, name: str) -> bool:
+    """Raises `Refused` unless it is gone through once: a list can be gone through again. Tells
+    whether others beside it may end first."""
     uses = list(_uses(module, function, name))
     if len(uses) != 1:
         raise Refused(
             f"`{name}` is used more than once: a list would not be exhausted by the first use"
         )
-    above = module.parent(uses[0])
-    if isinstance(above, (cst.For, cst.CompFor)) and above.iter is uses[0]:
+    use: cst.CSTNode = uses[0]
+    above = module.parent(use)
+    call = module.parent(above) if isinstance(above, cst.Arg) else None
+    beside = isinstance(call, cst.Call) and module.calls(call, *_BESIDE)
+    if beside and call is not None:
+        use, above = call, module.parent(call)
+    if isinstance(above, (cst.For, cst.CompFor)) and above.iter is use:
         if module.around(above, cst.For, cst.While) is not None:
             raise Refused(f"`{name}` is iterated over inside a loop")
-        return
+        return beside
     if isinstance(above, cst.Arg) and module.calls(module.parent(above) or above, *_CONSUMING):
-        return
+        return beside
     raise Refused(f"`{name}` is used as an iterator")
 
 

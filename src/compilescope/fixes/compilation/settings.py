@@ -48,6 +48,18 @@ def set_argument(edit: Edit, region: Region, name: str, value: str) -> None:
     edit.replace(call, call.with_changes(args=_with(call, arg)))
 
 
+def remove_argument(edit: Edit, region: Region, name: str) -> None:
+    """`torch.compile(f, mode=m)` of `torch.compile(f, mode=m, dynamic=False)`."""
+    call, gone = region.call, region.argument(name)
+    assert call is not None and gone is not None
+    place = list(call.args).index(gone)
+    kept = [arg for arg in call.args if arg is not gone]
+    if kept and place == len(kept):  # The last one keeps what stood before the bracket.
+        end = {"comma": gone.comma, "whitespace_after_arg": gone.whitespace_after_arg}
+        kept[-1] = kept[-1].with_changes(**end)
+    edit.replace(call, call.with_changes(args=kept))
+
+
 def _with(call: cst.Call, arg: cst.Arg) -> list[cst.Arg]:
     """The arguments and one more, in lines as the others are; comments stay with theirs."""
     if not call.args:

@@ -25,6 +25,7 @@ from compilescope.fixes.compilation.settings import (
     main_edit,
     price_of_dynamic,
     put_setting,
+    remove_argument,
     set_argument,
     with_dynamic,
 )
@@ -109,6 +110,35 @@ DYNAMIC_TRUE = Fix(
     why="All input sizes, ints and floats become variables of the graph. Kernels for any size "
     "can be slower than kernels for one size. The timings show whether they are.",
     propose=_dynamic,
+)
+
+
+def _automatic(subject: Subject) -> Patch:
+    cause, region = cause_of(subject), region_of(subject)
+    known = region.argument("dynamic")
+    if known is None or region.module.code(known.value) != "False":
+        raise NotMeant("Dynamo may make sizes variable here already")
+    if cause.count < 2:
+        raise NotMeant("it was compiled again once, and for a second size that stays")
+    check_no_parameter(subject)
+    states = price_of_dynamic(subject)
+    edit = Edit(region.module)
+    remove_argument(edit, region, "dynamic")
+    return Patch(edit.files(), states=states)
+
+
+DYNAMIC_AUTOMATIC = Fix(
+    id="dynamic-automatic",
+    title="remove dynamic=False",
+    rules=frozenset(
+        f"recompile/{rule}" for rule in ("size-change", "size-zero-one", "equal-sizes")
+    ),
+    order=112,
+    kind="config",
+    only_run_tells=True,  # Does a line need the number after all?
+    why="Without `dynamic=False`, Dynamo makes a size a variable of the graph once it has seen it "
+    "change. What never changes stays a constant, which some lines need.",
+    propose=_automatic,
 )
 
 
@@ -296,4 +326,11 @@ DYNAMIC_SOURCES = Fix(
     propose=_dynamic_source,
 )
 
-FIXES = (DYNAMIC_TRUE, ISOLATED_RECOMPILES, RAISED_LIMIT, UNSPECIALISED_INTS, DYNAMIC_SOURCES)
+FIXES = (
+    DYNAMIC_TRUE,
+    DYNAMIC_AUTOMATIC,
+    ISOLATED_RECOMPILES,
+    RAISED_LIMIT,
+    UNSPECIALISED_INTS,
+    DYNAMIC_SOURCES,
+)

@@ -277,7 +277,14 @@ def decides(module: SourceModule, node: cst.CSTNode) -> cst.CSTNode | None:
             return above
         if isinstance(above, cst.Call) and module.calls(above, "builtins.range"):
             return above
-        if isinstance(above, (cst.Subscript, cst.BaseStatement)):
+        if isinstance(above, (cst.Subscript, cst.BaseStatement)) or _asks_for_identity(above):
             return None
         below = above
     return None
+
+
+def _asks_for_identity(node: cst.CSTNode) -> bool:
+    """`count is None`: no number decides that."""
+    return isinstance(node, cst.Comparison) and all(
+        isinstance(each.operator, (cst.Is, cst.IsNot)) for each in node.comparisons
+    )

@@ -22,6 +22,9 @@ from compilescope.repair.trials.workbench import Workbench
 
 _BY_ELEMENT = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 """Comparisons that tensors answer with booleans; `in` and `is` are Python's."""
+_ASKING = ("isnan", "isinf", "isfinite", "isposinf", "isneginf")
+"""Functions and methods of tensors that give a boolean for each element."""
+_REDUCTIONS = ("any", "all")
 
 
 def compare_values(
@@ -379,19 +382,14 @@ def _operands(node: ast.expr, operator: type[ast.operator]) -> list[ast.expr]:
 
 
 def _is_asked_in_graph(branch: dict[str, Any], sides: set[bool], change: ChangedFile) -> bool:
-    """An `if` that only raises, and never did, whose place `torch._assert_async` of the opposite
+    """A check that only raises, and never did, whose place `torch._assert_async` of the opposite
     took: nothing but the two conditions could differ, and these can be read."""
     try:
         old, new = ast.parse(change.old_text), ast.parse(change.new_text)
     except (SyntaxError, ValueError):
         return False
-    statement = next(_statements(old, branch["line"]), None)
-    if not isinstance(statement, ast.If) or statement.orelse:
-        return False
-    if sides != {False}:
-        return False
-    opposite = _opposite(statement.test) if branch["by_tensor"] else None
-    if opposite is None or [type(each) for each in statement.body] != [ast.Raise]:
+    wanted = _held(old, branch, sides) if branch["by_tensor"] else None
+    if wanted is None:
         return False
     asked = [
         ast.dump(node.args[0])
@@ -402,21 +400,50 @@ def _is_asked_in_graph(branch: dict[str, Any], sides: set[bool], change: Changed
         and len(node.args) == 2
         and node.lineno in change.added
     ]
-    return ast.dump(opposite) in asked
+    return ast.dump(wanted) in asked
+
+
+def _held(old: ast.AST, branch: dict[str, Any], sides: set[bool]) -> ast.expr | None:
+    """What was true whenever the check was come to: the opposite of what its `if` asks, or what its
+    `assert` does."""
+    statement = next(_statements(old, branch["line"]), None)
+    if statement is None:
+        asserts = (each for each in ast.walk(old) if isinstance(each, ast.Assert))
+        test = next((each.test for each in asserts if each.test.lineno == branch["line"]), None)
+        # Python asks `x` for `not x` here too.
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return _opposite(test.operand) if sides == {False} else None
+        return test if sides == {True} and not isinstance(test, ast.BoolOp) else None
+    if not isinstance(statement, ast.If) or statement.orelse or sides != {False}:
+        return None
+    only_raises = [type(each) for each in statement.body] == [ast.Raise]
+    return _opposite(statement.test) if only_raises else None
 
 
 def _opposite(test: ast.expr) -> ast.expr | None:
     """What is true exactly where the test is false, also for NaN: `x` for `not x`, `~(a > b)` for
-    `a > b`. Of other tests `~` is the opposite only if they are of booleans, which nobody knows."""
+    `a > b`. Of other tests `~` is the opposite only if they are of booleans."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return test.operand
-    if (
-        isinstance(test, ast.Compare)
-        and len(test.ops) == 1
-        and isinstance(test.ops[0], _BY_ELEMENT)
-    ):
-        return ast.UnaryOp(ast.Invert(), test)
-    return None
+    return ast.UnaryOp(ast.Invert(), test) if _is_boolean(test) else None
+
+
+def _is_boolean(node: ast.expr) -> bool:
+    """Of tensors, is it a boolean one whatever they hold? `x > 1`, `torch.isnan(x).any()`"""
+    if isinstance(node, ast.Compare):
+        return len(node.ops) == 1 and isinstance(node.ops[0], _BY_ELEMENT)
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.Invert) and _is_boolean(node.operand)
+    if isinstance(node, ast.BinOp):
+        joins = isinstance(node.op, (ast.BitAnd, ast.BitOr))
+        return joins and _is_boolean(node.left) and _is_boolean(node.right)
+    func = node.func if isinstance(node, ast.Call) else None
+    if not isinstance(node, ast.Call) or not isinstance(func, ast.Attribute):
+        return False
+    if func.attr in _REDUCTIONS:  # Of bytes they give bytes, and `~1` is no zero.
+        return any(map(_is_boolean, (func.value, *node.args[:1])))
+    of_torch = isinstance(func.value, ast.Name) and func.value.id == "torch"
+    return func.attr in _ASKING and (of_torch or not node.args)
 
 
 def _is_asserted_still(tree: ast.AST, branch: dict[str, Any], change: ChangedFile) -> bool:
