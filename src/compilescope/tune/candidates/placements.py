@@ -61,20 +61,7 @@ def _of_functions(tuned: TunedProgram) -> list[Patch]:
 
 
 _PRICE = "What is not compiled runs eagerly, and nothing is fused across it."
-CANDIDATES = tuple(
-    TuneCandidate(
-        id=fix.id,
-        title=fix.title,
-        price=_PRICE,
-        propose=_by(fix),
-        order=order,
-        group="placement",
-        placement=fix.placement,
-    )
-    for order, fix in enumerate(
-        (compile_modules.FIX, compile_parts.FIX, disable_helper.FIX), start=8
-    )
-) + (
+CANDIDATES = (
     TuneCandidate(
         id="compile-modules-and-optimizer",
         title="compile the modules that a step calls, and the optimizer's step",
@@ -83,5 +70,19 @@ CANDIDATES = tuple(
         order=7,
         group="placement",
         placement="modules, optimizer",
+    ),
+    *(
+        TuneCandidate(
+            id=fix.id,
+            title=fix.title,
+            price=_PRICE,
+            propose=_by(fix),
+            order=order,
+            group="placement",
+            placement=fix.placement,
+        )
+        for order, fix in enumerate(
+            (compile_modules.FIX, compile_parts.FIX, disable_helper.FIX), start=8
+        )
     ),
 )
