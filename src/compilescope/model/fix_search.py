@@ -188,12 +188,6 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     diff: str = ""
 
 
-def share_of(captured: int, every: int | None) -> float | None:
-    """Of the operators that a call runs, those in graphs; None where they were not counted. What a
-    graph holds beside them (a size, an index) must not make it more than all."""
-    return min(1.0, captured / every) if every else None
-
-
 class FixLeft(msgspec.Struct, frozen=True):
     """Something that is lost with all that was kept, too."""
 

@@ -13,7 +13,7 @@ from typing import Any
 from compilescope.analysis.intervals import Ratio, ratio
 from compilescope.fixes.diffs import unified_diff
 from compilescope.model.body import Verdict
-from compilescope.model.fix_search import Losses, Placement, share_of
+from compilescope.model.fix_search import Losses, Placement
 from compilescope.model.outcomes import TuneAttempt, TuneOutcome, TuneVerdict
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.workbench import Workbench
@@ -67,8 +67,8 @@ class TuneFindings:
     best: TuneTrial | None
     notes: tuple[str, ...]
     before: Losses = field(default_factory=Losses)
-    operators: int | None = None
-    """That a call of what is compiled runs; None where they were not counted."""
+    share: float | None = None
+    """Of the operators that the program runs as it is, those in graphs."""
 
     @property
     def files(self) -> dict[str, str]:
@@ -116,20 +116,19 @@ class TuneFindings:
             title="as it is",
             verdict="original",
             losses=self.before,
-            share=share_of(self.before.operators, self.operators),
+            share=self.share,
             warm_s=_seconds([row for trial in found for row in trial.base_rows]),
             compile_s=built[0] if built else None,
             memory_bytes=bases[0] if bases else None,
         )
         for trial in found:
-            lost = trial.losses
             yield Placement(
                 name=trial.id,
                 title=trial.placement,
                 verdict=trial.verdict,
                 reason=trial.reason,
-                losses=lost,
-                share=share_of(lost.operators, self.operators) if lost is not None else None,
+                losses=trial.losses,
+                share=trial.share,
                 warm_s=_seconds(trial.own_rows),
                 compile_s=trial.compile_s,
                 memory_bytes=trial.peak_bytes,
@@ -234,7 +233,9 @@ class TuneTrial:
     """More than the original."""
     peak_bytes: int | None = None
     losses: Losses | None = None
-    """Of a whole run of it; only of a placement, and where there was time."""
+    """Of a whole run of it; only of a placement, and where there was time. So is the share of its
+    operators that run in graphs."""
+    share: float | None = None
     compile_s: float | None = None
     base_compile_s: float | None = None
     """Its and the original's, with empty caches, at the same time; None where that was not

@@ -19,7 +19,7 @@ from compilescope.repair.search.attempts import error_words
 from compilescope.repair.search.options import main_file
 from compilescope.repair.search.outcome import copy_run
 from compilescope.repair.trials.losses import losses_of
-from compilescope.repair.trials.recorded_runs import CapturedRun
+from compilescope.repair.trials.recorded_runs import CapturedRun, share_of
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.workbench import Workbench
 from compilescope.source.refusals import Refused
@@ -87,8 +87,8 @@ class _TuneSearch:
     best: TuneTrial | None = None
     """Proven against the original, twice."""
     after: CapturedRun | None = None
-    operators: int | None = None
-    """That a call of what is compiled runs, where that was counted."""
+    share: float | None = None
+    """Of the operators that the program runs as it is, those in graphs."""
     interrupted: bool = False
 
     def run(self) -> TuneResult:
@@ -336,12 +336,13 @@ class _TuneSearch:
             return
         self.options.progress("looking at placements", 0, 0)
         with suppress(OutOfTime):
+            every = self.bench.weigh(Version(), "all")
+            self.share = share_of(self.bench.weigh(Version(), "graphs"), every)
             for trial in measured:
                 seen = self.bench.watch(trial.version, fresh=True)
                 if not seen.timed_out:
                     trial.losses = losses_of(seen.digest, seen.operators)
-            weighed = self.bench.weigh(Version(), eager=True)
-            self.operators = weighed.operators if weighed is not None else None
+                    trial.share = share_of(self.bench.weigh(trial.version, "graphs"), every)
 
     def _time_compiling(self, meter: Meter) -> None:
         """Of what is offered, and of placements, which began with what the first run had compiled.
@@ -380,7 +381,7 @@ class _TuneSearch:
             best=self.best,
             notes=tuple(self.notes),
             before=losses_of(captured.digest, captured.operators),
-            operators=self.operators,
+            share=self.share,
         )
         attempts, outcome = tuple(found.attempts()), found.outcome()
         run = ""

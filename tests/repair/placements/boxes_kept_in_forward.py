@@ -7,7 +7,9 @@ from torch import nn
 class LineFinder(nn.Module):
     def __init__(self, channels=8):
         super().__init__()
-        self.stem = nn.Sequential(nn.Conv2d(1, channels, 3, padding=1), nn.BatchNorm2d(channels), nn.SiLU())
+        self.stem = nn.Sequential(
+            nn.Conv2d(1, channels, 3, padding=1), nn.BatchNorm2d(channels), nn.SiLU()
+        )
         self.body = nn.Sequential(nn.Conv2d(channels, channels, 3, stride=2, padding=1), nn.SiLU())
         self.spans = nn.Conv2d(channels, 3, 1)
 

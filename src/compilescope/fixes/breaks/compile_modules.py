@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from compilescope.fixes.compilation.called_modules import CalledModule, ModuleCalls
 from compilescope.fixes.compilation.objects import is_of_several
 from compilescope.fixes.compilation.own_files import own_modules
@@ -31,13 +33,19 @@ def modules_instead(
     module: SourceModule,
     function: cst.FunctionDef,
     lost: Mapping[cst.FunctionDef, set[int]],
+    *,
+    within: str = "",
 ) -> Patch:
-    """Compile the modules that a compiled function calls, but for those on `lost` lines. Raises
-    `Refused` where there is none."""
+    """Compile the modules that a compiled function calls, but for those on `lost` lines. `within`:
+    each item of this list of theirs. Raises `Refused` where there is none."""
     region = _region(program, module, function)
     called = ModuleCalls(region, lost).of(module, function)
     if not called:
         raise NotMeant("no module is known to be called there")
+    if within:
+        if len(called) > 1:
+            raise Refused("the function calls several modules")
+        called = [msgspec.structs.replace(called[0].attribute(within), items=True)]
     edits = {each.path: Edit(each) for each in (region.module, *(c.module for c in called))}
     removed = _uncompile(edits[region.module.path], region)
     for each in called:

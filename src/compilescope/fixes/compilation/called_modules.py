@@ -21,8 +21,9 @@ _DEEPEST = 3
 """Functions within functions that are followed. Chosen: a step calls a loss, which calls a model;
 deeper ones are mostly a library's."""
 _FORWARD = ("forward", "__call__")
-_LIGHT = ("Loss", "ReLU", "GELU", "SiLU", "Tanh", "Sigmoid", "Softmax", "Dropout", "Identity")
-"""How the names of modules end that compute too little to be a graph of their own."""
+_CONTAINERS = ("Sequential", "ModuleList", "Transformer")
+"""How the names of torch's modules begin that hold others: one layer alone is no graph worth its
+call, and all that are compiled by their own forward share one limit (torch 2.13)."""
 _USED = ("parameters(", "state_dict(", "train(", "eval(", "named_parameters(", "zero_grad(")
 """What is called on a module, and on little else."""
 _LOOPS = kinds(lambda: (cst.For, cst.CompFor))
@@ -52,6 +53,13 @@ class CalledModule(msgspec.Struct, frozen=True):
 
     source: SourceModule | None = None
     """The file of `value`, where it is another one."""
+
+    def attribute(
+        self, name: str, value: cst.BaseExpression | None = None, source: SourceModule | None = None
+    ) -> CalledModule:
+        """What it holds."""
+        path = f"{self.path}.{name}"
+        return msgspec.structs.replace(self, path=path, value=value, source=source)
 
 
 Known = Mapping[str, "CalledModule | None"]
@@ -168,13 +176,14 @@ class ModuleCalls:
         if known is not None and node.value in known:
             return known[node.value]
         defined = definitions_of(module, node)
-        loops = [_loop_of(module, each) for each in defined]
-        if loops and loops[0] is not None and len(loops) == 1:
-            over = loops[0].iter
-            if is_path(over):
-                found = self._module(module, function, over, receiver, known)
-                return msgspec.structs.replace(found, items=True) if found is not None else None
-            return None
+        over = [_looped_over(module, each) for each in defined]
+        if over and all(is_path(each) for each in over):
+            codes = {module.code(each) for each in over if each is not None}
+            listed = over[0] if len(codes) == 1 else None
+            if listed is None:
+                return None
+            found = self._module(module, function, listed, receiver, known)
+            return msgspec.structs.replace(found, items=True) if found is not None else None
         alias = _value(module, defined[0]) if len(defined) == 1 else None
         if is_path(alias):
             assert alias is not None
@@ -204,8 +213,7 @@ class ModuleCalls:
             return None
         value = made[-1].value
         if receiver is not None:
-            path = f"{receiver.path}.{name}"
-            return msgspec.structs.replace(receiver, path=path, value=value, source=module)
+            return receiver.attribute(name, value, module)
         return CalledModule(module, made[-1], module.code(made[-1].targets[0].target), value)
 
 
@@ -311,15 +319,13 @@ def _is_module(module: SourceModule, value: cst.BaseExpression) -> bool:
         return False
     func = _maker(value)
     made = func.attr.value if isinstance(func, cst.Attribute) else module.code(func)
-    if made.endswith(_LIGHT) or any(
-        each.startswith("torch.optim") for each in module.meaning(func)
-    ):
-        return False
     own = [each for each in module.tree.body if isinstance(each, cst.ClassDef)]
     named = {each.name.value: each for each in own}
     if made in named:
         return method_of(named[made], "forward") is not None or not _is_plain(named[made])
-    return _is_torchs(module, value)
+    if any(each.startswith("torch.") for each in module.meaning(func)):
+        return _is_torchs(module, value) and made.startswith(_CONTAINERS)
+    return made[:1].isupper()  # A class of another file.
 
 
 def _maker(value: cst.Call) -> cst.BaseExpression:
@@ -372,10 +378,19 @@ def _lines(module: SourceModule, node: cst.CSTNode) -> set[int]:
     return set(range(place.start.line, place.end.line + 1))
 
 
-def _loop_of(module: SourceModule, node: cst.CSTNode) -> cst.For | cst.CompFor | None:
-    """The loop whose own variable this is."""
+def _looped_over(module: SourceModule, node: cst.CSTNode) -> cst.BaseExpression | None:
+    """`self.blocks` of `for block in self.blocks`, or of `for n, block in enumerate(...)`."""
     above = module.parent(node)
-    return above if isinstance(above, _LOOPS) and above.target is node else None
+    if isinstance(above, _LOOPS) and above.target is node:
+        return above.iter
+    pair = module.parent(above) if isinstance(above, cst.Element) else None
+    loop = module.parent(pair) if isinstance(pair, cst.Tuple) else None
+    if not isinstance(pair, cst.Tuple) or not isinstance(loop, _LOOPS) or len(pair.elements) < 2:
+        return None
+    over = loop.iter
+    if not isinstance(over, cst.Call) or module.code(over.func) != "enumerate" or not over.args:
+        return None
+    return over.args[0].value if pair.elements[1] is above else None
 
 
 def _assignment(module: SourceModule, node: cst.CSTNode) -> cst.Assign | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from compilescope.fixes.catalogue import fixes_for
-from compilescope.model.fix_search import FixAttempt, Losses, Placement, share_of
+from compilescope.model.fix_search import FixAttempt, Losses, Placement
 from compilescope.processes.deadline import OutOfTime
 from compilescope.repair.search.attempts import (
     SearchStep,
@@ -27,7 +27,7 @@ from compilescope.repair.search.budget import Budget
 from compilescope.repair.search.options import SearchOptions
 from compilescope.repair.trials.baseline import TrialBaseline
 from compilescope.repair.trials.losses import losses_of
-from compilescope.repair.trials.recorded_runs import WeighedRun
+from compilescope.repair.trials.recorded_runs import WeighedRun, share_of
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.workbench import Workbench
 
@@ -163,11 +163,11 @@ class Placements:
 
     def _weigh(self) -> None:
         self._options.progress("comparing placements", 0, 0)
-        if not self._budget.allows(1):
+        if not self._budget.allows(1 + len(self._rows)):
             return
-        eager = self._bench.weigh(Version(), eager=True)
+        every = self._bench.weigh(Version(), "all")
         for row in self._rows:
-            row.share = share_of(row.losses.operators, eager.operators if eager else None)
+            row.share = share_of(self._bench.weigh(row.version, "graphs"), every)
         if not self._options.timed or not self._budget.allows(_ROUNDS * len(self._rows)):
             return
         with ExitStack() as opened:

@@ -40,14 +40,17 @@ from compilescope.repair.trials.version import Changes
 _ON_DATA = late(r"\.(?:item|tolist)\(\)[^=!<>]{0,200}==")
 
 
-def count_operators(run: Run) -> int:
-    """Operators that Dynamo captured, those in the branches of a `cond` too.
+def count_operators(run: Run, *, optimizers: bool = True) -> int:
+    """Operators that Dynamo captured, those in the branches of a `cond` too. `optimizers`: also
+    those of torch's optimizers, which run fused without a graph.
 
     Each piece of a function counts once: by its largest graph, however often it was compiled. A
     function that was inlined twice counts twice, as the graph has it.
     """
     largest: dict[object, int] = {}
     for number, (body, graph) in enumerate(_graphs(run)):
+        if not optimizers and body.frame is not None and "/torch/optim/" in body.frame.file:
+            continue
         key: object = body.frame if body.frame is not None else number
         ops = sum(1 for _ in operators(graph)) if graph is not None else body.ops or 0
         largest[key] = max(largest.get(key, 0), ops)
@@ -422,7 +425,10 @@ class _LossComparison:
         if are >= were:
             return FixCheck("operators", "pass", words)
         if less:
-            kept = are >= were * _LEAST_KEPT
+            own, left = (
+                count_operators(each.run, optimizers=False) for each in (self._before, self._after)
+            )
+            kept = left >= own * _LEAST_KEPT
             words += ": enough of them" if kept else ": too few are left to be a gain"
             return FixCheck("operators", "pass" if kept else "fail", words)
         if skips and are and not (self._are.breaks or self._are.eager or self._are.failures):

@@ -179,12 +179,20 @@ class WeighedRun(msgspec.Struct, frozen=True):
     """What the calls of a program's regions take in one version."""
 
     operators: int = 0
-    """That one call of each runs; counted only where it runs eagerly."""
+    """That one call of each runs; 0 where it was to be timed."""
     warm_s: float | None = None
     """A warm call of each, summed; None where none was warm."""
     compile_s: float = 0.0
     memory_bytes: int = 0
     """The most that the process had."""
+
+
+def share_of(in_graphs: WeighedRun | None, every: WeighedRun | None) -> float | None:
+    """Of the operators that calls run, those in graphs; None where they were not counted. What a
+    graph holds beside them (a size, an index) must not make it more than all."""
+    if in_graphs is None or every is None or not every.operators:
+        return None
+    return min(1.0, in_graphs.operators / every.operators)
 
 
 class ComparedValues(msgspec.Struct):

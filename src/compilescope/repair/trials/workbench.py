@@ -315,14 +315,16 @@ class Workbench:
         return read_facts(place)
 
     def weigh(
-        self, version: Version, *, eager: bool = False, caches: Path | None = None
+        self, version: Version, counting: str = "", *, caches: Path | None = None
     ) -> WeighedRun | None:
-        """What calls of the original's regions take in a version; or how many operators they run.
-        None where it was not told. `caches`: where compiled code is kept."""
+        """What calls of the original's regions take in a version; or how many operators they run:
+        `all`, or those in `graphs`. None where it was not told. `caches`: where compiled code is
+        kept."""
         self._tick("measuring a version")
         place = self._place()
         asked = {
-            "task": {"name": _WEIGHING, "given": {"folder": str(place), "eager": eager}},
+            "task": {"name": _WEIGHING, "given": {"folder": str(place), "counting": counting}},
+            "light": bool(counting),
             "moved": _moved(version),
             "eager_random": False,
         }

@@ -60,7 +60,8 @@ def _check(tuned: TunedProgram, name: str) -> None:
         raise Refused("on a CUDA device it is the default")
 
 
-def _compiled(tuned: TunedProgram) -> Patch:
+def compiled_step(tuned: TunedProgram) -> Patch:
+    """The optimizer's step compiled by itself. Raises `Refused` where it is not one's own."""
     if tuned.regions:
         tuned.inductor_regions()
     edits: dict[str, Edit] = {}
@@ -110,7 +111,7 @@ CANDIDATES = (
         id="compiled-optimizer",
         title="the optimizer's step compiled",
         price="It is compiled too; a learning rate that changes compiles it again.",
-        propose=_compiled,
+        propose=compiled_step,
         order=40,
         helps="launches",
         group="optimizer",

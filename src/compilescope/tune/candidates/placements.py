@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from compilescope.fixes.breaks import compile_modules, compile_parts, disable_helper
 from compilescope.fixes.breaks.compile_modules import modules_instead
@@ -12,6 +13,7 @@ from compilescope.fixes.subject import subjects_of
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.trees import cst
 from compilescope.tune.candidate import TuneCandidate, TunedProgram
+from compilescope.tune.candidates.optimizers import compiled_step
 
 
 def _by(fix: Fix) -> Callable[[TunedProgram], Patch]:
@@ -36,6 +38,15 @@ def _by(fix: Fix) -> Callable[[TunedProgram], Patch]:
     return propose
 
 
+def _with_optimizer(tuned: TunedProgram) -> Patch:
+    """What a step that is compiled as a whole has of it: both are compiled, each by itself."""
+    modules = _by(compile_modules.FIX)(tuned)
+    program = replace(tuned.program, files=dict(modules.files), _modules={}, _own=[])
+    step = compiled_step(replace(tuned, program=program))
+    files = {**modules.files, **step.files}
+    return Patch(files, states=modules.states, allows=modules.allows)
+
+
 def _of_functions(tuned: TunedProgram) -> list[Patch]:
     """Where nothing is lost: of a compiled function, as a step is, the modules that it calls."""
     found: list[Patch] = []
@@ -49,17 +60,29 @@ def _of_functions(tuned: TunedProgram) -> list[Patch]:
     return found
 
 
-CANDIDATES = tuple(
+_PRICE = "What is not compiled runs eagerly, and nothing is fused across it."
+CANDIDATES = (
     TuneCandidate(
-        id=fix.id,
-        title=fix.title,
-        price="What is not compiled runs eagerly, and nothing is fused across it.",
-        propose=_by(fix),
-        order=order,
+        id="compile-modules-and-optimizer",
+        title="compile the modules that a step calls, and the optimizer's step",
+        price=f"{_PRICE} A learning rate that changes compiles the optimizer again.",
+        propose=_with_optimizer,
+        order=7,
         group="placement",
-        placement=fix.placement,
-    )
-    for order, fix in enumerate(
-        (compile_modules.FIX, compile_parts.FIX, disable_helper.FIX), start=8
-    )
+        placement="modules, optimizer",
+    ),
+    *(
+        TuneCandidate(
+            id=fix.id,
+            title=fix.title,
+            price=_PRICE,
+            propose=_by(fix),
+            order=order,
+            group="placement",
+            placement=fix.placement,
+        )
+        for order, fix in enumerate(
+            (compile_modules.FIX, compile_parts.FIX, disable_helper.FIX), start=8
+        )
+    ),
 )

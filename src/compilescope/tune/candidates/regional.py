@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from compilescope.fixes.breaks.compile_modules import modules_instead
 from compilescope.fixes.compilation.regions import Region
 from compilescope.fixes.patch import Patch
 from compilescope.source.refusals import Refused
@@ -17,6 +18,10 @@ def _propose(tuned: TunedProgram) -> Patch:
     regions = tuned.inductor_regions()
     if len(regions) != 1:
         raise Refused("torch.compile is applied in several places")
+    function = regions[0].target
+    if isinstance(function, cst.FunctionDef) and function.name.value != "forward":
+        module = regions[0].module
+        return modules_instead(tuned.program, module, function, {}, within=blocks.path)
     if regions[0].is_of_many:
         raise Refused("torch.compile is already applied in a loop or a class")
     return Patch(_edit(regions[0], blocks).files())

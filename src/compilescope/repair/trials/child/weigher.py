@@ -1,5 +1,5 @@
-"""What the calls of a program's regions take: a warm one, all compiling, the most memory; or, run
-eagerly, how many operators they run.
+"""What the calls of a program's regions take: a warm one, all compiling, the most memory; or how
+many operators one of them runs, eagerly, or in graphs.
 
 A region is what the original compiles, whatever a version compiles of it: so versions that compile
 other things are weighed by the same calls.
@@ -13,7 +13,7 @@ import resource
 import statistics
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -21,19 +21,24 @@ from torch.overrides import TorchFunctionMode
 from compilescope.repair.trials.child.kept_outcomes import claim
 from compilescope.torchapi.compilation.fresh import CompilationClock
 from compilescope.torchapi.regions import CompiledRegion, Regions
+from compilescope.torchapi.repros.graph_writer import BackendCall, watched_backends
+
+Counted = Literal["", "all", "graphs"]
+"""All operators, run eagerly; those in graphs; or none, to time it undisturbed."""
 
 
 def begin(given: dict[str, Any]) -> None:
     """torch has just been imported, and nothing of the program's has been compiled."""
-    Weigher(Path(given["folder"]), eager=bool(given["eager"])).begin()
+    Weigher(Path(given["folder"]), given["counting"]).begin()
 
 
 class Weigher:
     """Stands around every outermost call of a region."""
 
-    def __init__(self, folder: Path, *, eager: bool) -> None:
+    def __init__(self, folder: Path, counting: Counted) -> None:
         self._folder = folder
-        self._eager = eager
+        self._counting = counting
+        self._in_graphs = 0
         self._regions = Regions(self._on_call)
         self._clock = CompilationClock()
         self._warm: dict[CompiledRegion, list[float]] = {}
@@ -43,18 +48,21 @@ class Weigher:
     def begin(self) -> None:
         self._clock.install()
         self._regions.install()
+        if self._counting == "graphs":
+            self._watching = watched_backends(self._counted)
+            self._watching.__enter__()  # For good.
         atexit.register(self._write)
 
     def _on_call(self, region: CompiledRegion, args: Any, kwargs: Any) -> Any:
         if self._claimed is None:
             self._claimed = claim(self._folder)
-        if self._eager:
+        if self._counting == "all":
             counting = _Counting()
             with self._regions.calling("eager"), counting:
                 result = region.eager(*args, **kwargs)
-            known = self._operators.get(region, 0)
-            self._operators[region] = max(known, counting.count)
+            self._ran(region, counting.count)
             return result
+        known = self._in_graphs
         before = self._clock.count
         _synchronize()
         begun = time.perf_counter()
@@ -63,7 +71,23 @@ class Weigher:
         _synchronize()
         if self._clock.count == before:
             self._warm.setdefault(region, []).append(time.perf_counter() - begun)
+        self._ran(region, self._in_graphs - known)
         return result
+
+    def _ran(self, region: CompiledRegion, operators: int) -> None:
+        self._operators[region] = max(self._operators.get(region, 0), operators)
+
+    def _counted(self, call: BackendCall) -> Any:
+        """A graph that says at each call how many operators it runs."""
+        compiled = call.compile()
+        nodes = [node for node in call.module.graph.nodes if node.op.startswith("call_")]
+        operators = sum(_gives_tensors(node.meta.get("example_value")) for node in nodes)
+
+        def counting(*args: Any) -> Any:
+            self._in_graphs += operators
+            return compiled(*args)
+
+        return counting
 
     def _write(self) -> None:
         if not self._claimed:
@@ -87,10 +111,14 @@ class _Counting(TorchFunctionMode):  # type: ignore[misc]
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        several = isinstance(result, (tuple, list)) and any(map(torch.is_tensor, result))
-        if (several or torch.is_tensor(result)) and func.__name__ not in ("__get__", "__set__"):
+        if _gives_tensors(result) and func.__name__ not in ("__get__", "__set__"):
             self.count += 1
         return result
+
+
+def _gives_tensors(value: Any) -> bool:
+    several = isinstance(value, (tuple, list)) and any(map(torch.is_tensor, value))
+    return several or torch.is_tensor(value)
 
 
 def _synchronize() -> None:

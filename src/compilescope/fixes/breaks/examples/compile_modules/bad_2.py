@@ -1,15 +1,24 @@
 import torch
 
 
+class Layer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weights = torch.nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.weights(x).relu()
+
+
 class Detector(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.layers = torch.nn.ModuleList([torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)])
-        self.head = torch.nn.Linear(3, 4)
+        self.layers = torch.nn.ModuleList([Layer(), Layer()])
+        self.head = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Sigmoid())
 
     def forward(self, x):
         for layer in self.layers:
-            x = layer(x).relu()
+            x = layer(x)
         scores = self.head(x)
         return [each[each > each.mean().item()] for each in scores]
 

@@ -2,22 +2,31 @@
 import torch
 
 
+class Layer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weights = torch.nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.weights(x).relu()
+
+
 class Detector(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.layers = torch.nn.ModuleList([torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)])
-        self.head = torch.nn.Linear(3, 4)
+        self.layers = torch.nn.ModuleList([Layer(), Layer()])
+        self.head = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Sigmoid())
 
     def forward(self, x):
         for layer in self.layers:
-            x = layer(x).relu()
+            x = layer(x)
         scores = self.head(x)
         return [each[each > each.mean().item()] for each in scores]
 
 
 detector = Detector()
 for block in detector.layers:
-    block.forward = torch.compile(block.forward, backend="eager")
+    block.compile(backend="eager")
 detector.head.forward = torch.compile(detector.head.forward, backend="eager")
 for _ in range(2):
     detector(torch.ones(2, 3))
