@@ -244,7 +244,7 @@ class _Search:
     def _kept_whole(
         self, base: TrialBaseline, program: Program, leaving: Tried, subjects: Sequence[Subject]
     ) -> Tried | SearchStep | None:
-        """What wins as much as a fix that leaves a part to eager execution, and leaves nothing.
+        """What wins as much as a fix that leaves a part to eager execution, and leaves less.
 
         Where several lines are lost, their first proposals are tried once, all together: one of
         them alone does not win as much.
@@ -258,7 +258,7 @@ class _Search:
         else:
             found = self._whole_together(base, program, leaving, mended)
         if found is not None:
-            self.log.drop(leaving, "another fix keeps all of it in the graph")
+            self.log.drop(leaving, "another fix wins as much with less beside the graph")
         return found
 
     def _whole_together(
