@@ -8,10 +8,6 @@ from __future__ import annotations
 SHORTFALLS: dict[str, str] = {
     "fixes/gradient_at_inner_leaf": "the break goes and uncovers another at the same line: two "
     "fixes are needed, and the first advice is one",
-    "fixes/trap_append_in_branch": "the break goes, and each value of the condition and each "
-    "length of the list has a graph of its own: two recompiles for one break",
-    "models/gpt2_training": "once the first call is eager, layers that share code are compiled one "
-    "by one",
     "models/mixtral_script": "the library installs hooks at every call, and not only at the first",
     "registry/gb0015": "a sparse tensor breaks on its way in, however it is used then",
     "registry/gb0017": "the piece that is moved out is an operator of torch's that compiles itself",

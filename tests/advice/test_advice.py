@@ -88,6 +88,7 @@ def model_names() -> list[object]:
     return chosen(models=True)
 
 
+# Each up to 1 min.
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("corpus", "name"), model_names())

@@ -253,6 +253,9 @@ def _still_there(before: _Version, after: _Version, finding: Finding) -> str:
         )
     written = [each for each in _uncovered(before, after) if each.kind == finding.kind]
     written = [each for each in written if not _stood_there(before, each)]
+    if _recompiles(after) < _recompiles(before):
+        # A bool has two cases and no more: a number had any.
+        written = [each for each in written if each.rule_id != "recompile/bool-change"]
     if written:
         return "in its place: " + _told(written)
     for kind in {finding.kind, "failure"}:
@@ -263,6 +266,10 @@ def _still_there(before: _Version, after: _Version, finding: Finding) -> str:
     if len(after.findings) > len(before.findings):
         return "more in its place: " + _told(_uncovered(before, after))
     return ""
+
+
+def _recompiles(version: _Version) -> int:
+    return sum(frame.count for frame in version.digest.recompiles)
 
 
 def _uncovered(before: _Version, after: _Version) -> list[Finding]:

@@ -260,6 +260,7 @@ def test_a_model_that_fails_in_eager_mode_is_not_compiled(tmp_path: Path) -> Non
     assert {step.backend for step in heard} == {"eager"} and log.read_text() == ""
 
 
+# About 1 min.
 @pytest.mark.slow
 @pytest.mark.usefixtures("cxx")
 def test_the_second_process_finds_the_caches_of_the_first(tmp_path: Path) -> None:

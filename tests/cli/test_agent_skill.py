@@ -138,6 +138,7 @@ def test_the_keys_of_a_run_are_in_its_digest() -> None:
     assert set(KEYS["run --json, each of `sites`"]) <= set(SITE_KEYS)
 
 
+# About 1 min.
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.torch

@@ -18,7 +18,9 @@ import pytest
 
 from compilescope.cli.commands import serve
 from compilescope.errors import ToolError
+from gone import is_gone
 from live_runs import LiveRun
+from waiting import until
 
 COMMAND = (sys.executable, "-m", "compilescope", "serve")
 
@@ -85,6 +87,29 @@ def test_it_serves_and_keeps_its_token_over_a_restart(tmp_path: Path) -> None:
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
     assert kept.read_text().strip() in address
+
+
+_SLOW_WORKER = """
+import os, pathlib, sys, time
+if any("spawn_main" in word for word in sys.orig_argv):
+    pathlib.Path("worker").write_text(f"{os.getpid()} ")
+    time.sleep(3600)
+"""
+"""As `sitecustomize`: a process that draws pages never gets as far as its first task."""
+
+
+def test_it_ends_though_a_worker_is_still_starting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(_SLOW_WORKER)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
+    live, worker = LiveRun(tmp_path / ".compilescope"), tmp_path / "worker"
+    with started() as (process, address), httpx.Client(follow_redirects=True) as browser:
+        answer = browser.get(address).url.join(f"/runs/{live.name}?report")
+        assert browser.get(answer, timeout=300).status_code == 202
+        until(lambda: worker.exists() and worker.read_text().endswith(" "))
+        assert ended(process, signal.SIGINT) == (0, "Stopped.\n")
+    assert is_gone(int(worker.read_text()))
 
 
 @contextmanager

@@ -203,6 +203,7 @@ def test_ctrl_c(moment: str, tmp_path: Path) -> None:
     assert str(tmp_path / "t") in shown.text.replace("\r\n", "")
 
 
+# About 2 min.
 @pytest.mark.torch
 @pytest.mark.slow
 @pytest.mark.timeout(900)

@@ -69,6 +69,7 @@ def test_without_transformers() -> None:
     assert "needs transformers" in done.stderr and "compilescope[models]" in done.stderr
 
 
+# About 1 min.
 @pytest.mark.torch
 @pytest.mark.slow
 @pytest.mark.timeout(900)

@@ -49,6 +49,7 @@ def _status(script: str, folder: Path) -> int:
     return done.returncode
 
 
+# About 1 min.
 @pytest.mark.slow
 def test_a_break_becomes_a_script_that_tells_whether_it_is_there(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
@@ -98,6 +99,7 @@ OWN_CASES = [
 ]
 
 
+# Each about 2 min.
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "words", "lines"), OWN_CASES)
 def test_models_of_many_lines_shrink(name: str, words: tuple[str, ...], lines: int) -> None:

@@ -116,6 +116,7 @@ def test_graphs_that_are_compared_with_nothing_are_named(tmp_path: Path) -> None
     assert "--device" in error.value.hint
 
 
+# Each about 1 min.
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["mock_backend", "aot_mock_backend"])
 def test_the_command_says_which_one_and_how_to_get_another(tmp_path: Path, backend: str) -> None:

@@ -23,6 +23,7 @@ def test_a_long_run_makes_a_small_page(tmp_path: Path) -> None:
     check_long(written(big_run(graphs=GRAPHS), tmp_path / "long.html"))
 
 
+# Each about 2 min.
 @pytest.mark.slow
 @pytest.mark.torch
 @pytest.mark.timeout(1500)

@@ -51,6 +51,7 @@ def _replacing(name: str, old: str, new: str, *, autotunes: bool = False) -> Tun
     return TuneCandidate(id=name, title=name, price="", propose=propose, autotunes=autotunes)
 
 
+# About 2 min.
 def test_what_is_faster_and_right_is_combined_and_the_rest_is_told(tmp_path: Path) -> None:
     """What a busy machine lets the search see of it: `test_judging` has the verdicts of times, and
     `benchmarks/planted_tune.py` wants both sleeps found."""
@@ -98,6 +99,7 @@ def _check_script(program: Path, result: TuneResult) -> None:
     assert not script.exists()
 
 
+# About 3 min.
 def test_one_that_never_gets_ready_costs_the_quick_ones_nothing(tmp_path: Path) -> None:
     program = tmp_path / "train.py"
     program.write_text(_PROGRAM)

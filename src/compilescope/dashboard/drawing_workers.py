@@ -96,9 +96,12 @@ class DrawingWorkers:
             raise
 
     async def close(self) -> None:
+        # Before the tasks, which would not wait for the end of what they kill.
+        killed = [pool for lane in self._lanes if (pool := lane.take_killed()) is not None]
         for task in self._tasks.values():
             task.cancel()
-        await asyncio.gather(*(asyncio.to_thread(lane.kill, wait=True) for lane in self._lanes))
+        ending = (asyncio.to_thread(pool.shutdown, cancel_futures=True) for pool in killed)
+        await asyncio.gather(*ending)
 
     @property
     def workers(self) -> list[int]:
@@ -216,7 +219,10 @@ class _WorkerSlot:
                 1, multiprocessing.get_context("spawn"), _begin, (os.getpid(),)
             )
             loop = asyncio.get_running_loop()
-            self.pid = await loop.run_in_executor(self._pool, os.getpid)
+            ready = loop.run_in_executor(self._pool, os.getpid)
+            # It is there by now, and may take long to begin: then too it can be killed.
+            self.pid = next(iter(self._pool._processes))
+            await ready
         except OSError as error:  # No memory, processes or files left: the next task tries again.
             self.kill()
             words = f"The process that draws pages can't be started: {error.strerror}."
@@ -231,15 +237,20 @@ class _WorkerSlot:
             if self._tasks >= self._most:
                 self.kill()
 
-    def kill(self, *, wait: bool = False) -> None:
-        """The next task gets a new one. `wait`: until it is gone."""
+    def kill(self) -> None:
+        """The next task gets a new one."""
+        pool = self.take_killed()
+        if pool is not None:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def take_killed(self) -> ProcessPoolExecutor | None:
+        """The pool, to be shut down by whoever asks, its process killed."""
         pool, pid = self._pool, self.pid
         self._pool, self.pid, self._tasks = None, None, 0
         if pid is not None:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-        if pool is not None:
-            pool.shutdown(wait=wait, cancel_futures=True)
+        return pool
 
 
 def _begin(parent: int) -> None:

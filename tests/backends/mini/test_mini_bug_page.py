@@ -30,6 +30,7 @@ def tool(*words: str) -> list[str]:
     return [sys.executable, "-m", "compilescope", *words]
 
 
+# About 1 min.
 def test_the_page_shows_what_happens(library: object, tmp_path: Path) -> None:
     shown = re.findall(r"```text\n(.*?)```", PAGE, re.S)
     shutil.copy(PROGRAM, tmp_path)

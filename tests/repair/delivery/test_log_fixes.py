@@ -150,6 +150,7 @@ def compilescope(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+# About 1 min.
 @pytest.mark.torch
 @pytest.mark.slow
 @pytest.mark.timeout(900)

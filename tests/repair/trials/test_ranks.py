@@ -111,6 +111,7 @@ def test_one_rank_repeats_what_it_can(tmp_path: Path, monkeypatch: pytest.Monkey
         ]
 
 
+# About 2 min.
 @pytest.mark.torch
 @pytest.mark.slow
 @pytest.mark.timeout(1800)

@@ -4,12 +4,15 @@ operator takes a number alone, the code is changed so that it takes both.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from compilescope.fixes.arguments.calls import argument_for, is_plain
 from compilescope.fixes.arguments.edits import CallEdits, operand
 from compilescope.fixes.arguments.guarded import uses_of
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.extraction import decides
 from compilescope.fixes.values.graph_values import graph_values
+from compilescope.fixes.values.kinds import kind_of
 from compilescope.source.flow import operators
 from compilescope.source.flow.liveness import only_value
 from compilescope.source.flow.purity import operator_of, short
@@ -55,6 +58,8 @@ class NumberUses:
         self._edits, self._always_tensor = edits, always_tensor
         self._seen: set[tuple[cst.CSTNode, str]] = set()
         self._computes = False
+        self._met: list[tuple[SourceModule, cst.BaseExpression]] = []
+        """What it is added to, multiplied by and so on, no number."""
 
     def dtype(self, subject: Subject) -> str:
         """What `torch.tensor` is given with the number. Where it only meets tensors, the default:
@@ -62,6 +67,13 @@ class NumberUses:
         computed with it first, or tensors are float64, no digit may be lost."""
         precise = self._computes or "float64" in "".join(graph_values(subject.program.run).dtypes)
         return ", dtype=torch.float64" if precise else ""
+
+    def check_not_widened(self, subject: Subject) -> None:
+        """Raises `Refused` where a float64 tensor would make another of no dimensions one too."""
+        for module, other in self._met:
+            kind = kind_of(subject.at(module, other), other)
+            if kind.shape == () and kind.dtype in ("float32", "float16", "bfloat16"):
+                raise Refused(f"`{short(module, other)}` has no dimensions, and would be widened")
 
     def follow(
         self,
@@ -90,6 +102,7 @@ class NumberUses:
             raise Refused(f"Python control flow depends on it in `{short(module, test)}`")
         whole, is_number, computes = _arithmetic_around(module, read)
         self._computes |= computes
+        self._met += [(module, each) for each in _operands(module, read, whole)]
         above = module.parent(whole)
         call = module.parent(above) if isinstance(above, cst.Arg) else None
         if isinstance(above, cst.Arg) and isinstance(call, cst.Call):
@@ -230,6 +243,20 @@ def _arithmetic_around(
             numbers.append(number(other) is not None)
         whole = above
     return whole, all(numbers), numbers[:1] == [True]
+
+
+def _operands(
+    module: SourceModule, read: cst.BaseExpression, whole: cst.BaseExpression
+) -> Iterator[cst.BaseExpression]:
+    """The others of the arithmetic, but for numbers."""
+    node: cst.CSTNode | None = read
+    while node is not whole and node is not None:
+        above = module.parent(node)
+        if isinstance(above, cst.BinaryOperation):
+            other = above.right if above.left is node else above.left
+            if number(other) is None:
+                yield other
+        node = above
 
 
 def _operator(module: SourceModule, call: cst.Call) -> str | None:

@@ -9,12 +9,14 @@ from compilescope.fixes.patch import Patch
 from compilescope.fixes.statements.afterwards import (
     called_afterwards,
     check_only,
+    converts,
     done_afterwards,
     grown_list,
 )
 from compilescope.fixes.subject import Subject
 from compilescope.source.flow.cuts import is_light_value
-from compilescope.source.refusals import NotMeant
+from compilescope.source.flow.purity import short
+from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.bindings import statements_of
 from compilescope.source.trees import cst
 
@@ -33,7 +35,20 @@ def _propose(subject: Subject) -> Patch:
     assert grown is not None
     adding = _adding(subject, function)
     check_only(subject, grown, [each for each in adding if _is_grown(subject, each, grown)])
+    _check_traced(subject, adding)
     return done_afterwards(subject, adding)
+
+
+def _check_traced(subject: Subject, adding: list[cst.BaseStatement]) -> None:
+    """Raises `Refused` where tracing stops within them, but for a number that is read: what they
+    add would not be computed by a graph."""
+    module = subject.module
+    within = {node for each in adding for node in module.walk(each)}
+    for site in subject.program.digest.sites:
+        if site.file == subject.file:
+            node = module.node_at(site.line, site.column, site.end_column)
+            if node in within and node is not None and not converts(subject, node):
+                raise Refused(f"Dynamo does not trace `{short(module, node)}`")
 
 
 def _adding(subject: Subject, function: cst.FunctionDef) -> list[cst.BaseStatement]:

@@ -39,6 +39,8 @@ def _propose(subject: Subject, *, rounded: bool) -> Patch:
     dtype = "" if whole else uses.dtype(subject)
     if rounded and not dtype:
         raise NotMeant("it has the default dtype anyway")
+    if dtype and not rounded:
+        uses.check_not_widened(subject)
     dtype = "" if rounded else dtype
 
     def wrap(site: CallSite, now: str) -> str:
