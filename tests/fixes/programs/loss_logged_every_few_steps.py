@@ -23,8 +23,10 @@ class Trainer:
         penalty = sum(each.square().sum() for each in self.model.parameters())
         loss = error + 1e-4 * penalty
         if step % self.log_every == 0:
-            share = error / loss
-            log.info("step %d loss %.4f share %.4f", step, loss.item(), share.item())
+            weights = torch.cat([each.detach().flatten() for each in self.model.parameters()])
+            share, largest = error / loss, weights.abs().max()
+            numbers = (step, loss.item(), share.item(), largest.item())
+            log.info("step %d loss %.4f share %.4f largest %.4f", *numbers)
         return loss
 
     def fit(self, steps):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from compilescope.fixes.branches.effects import parts_of
 from compilescope.fixes.compilation.frames import at_root, check_root, own_statement, stays_outside
 from compilescope.fixes.fix import Fix
@@ -13,7 +15,7 @@ from compilescope.fixes.statements.outputs import only_reports, output_of
 from compilescope.fixes.statements.shell import Shell
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.tensors import is_static
-from compilescope.source.flow.cuts import is_docstring, split_around
+from compilescope.source.flow.cuts import is_docstring, is_light_value, split_around
 from compilescope.source.flow.purity import first
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.bindings import statements_of
@@ -116,7 +118,18 @@ def _propose_log(subject: Subject) -> Patch:
         pure = outside if all(_changes_nothing(helper, each) for each in body) else []
     if own_statement(subject, subject.node) not in outside:
         raise NotMeant("it is not a line that is only logged now and then")
-    return _split(subject, helper, outside, pure)
+    patch = _split(subject, helper, outside, pure)
+    if not any(_computes(subject, each) for each in outside):
+        return patch
+    states = "What is computed only to be logged runs eagerly."
+    return msgspec.structs.replace(patch, states=states, allows=frozenset({"compiles-less"}))
+
+
+def _computes(subject: Subject, statement: cst.BaseStatement) -> bool:
+    return any(
+        isinstance(each, cst.Assign) and not is_light_value(subject.module, each.value)
+        for each in subject.module.walk(statement)
+    )
 
 
 def _logs(subject: Subject, statement: cst.CSTNode) -> bool:
