@@ -622,6 +622,12 @@ INDEX: dict[str, Indexed] = {
         ),
     ),
     "index-by-view": Indexed("recompiles.index_by_view", 65, "source", ("recompile/tensor-read",)),
+    "log-outside": Indexed(
+        "breaks.outside_of_compiled",
+        56,
+        "source",
+        ("logging-call", "print-call", "scalar-extraction"),
+    ),
     "mark-dynamic": Indexed(
         "recompiles.mark_dynamic", 60, "source", ("recompile/equal-sizes", "recompile/size-change")
     ),

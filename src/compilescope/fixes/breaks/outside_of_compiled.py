@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import msgspec
+
 from compilescope.fixes.branches.effects import parts_of
-from compilescope.fixes.compilation.frames import at_root, check_root, stays_outside
+from compilescope.fixes.compilation.frames import at_root, check_root, own_statement, stays_outside
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.statements.marks import leave_alone
+from compilescope.fixes.statements.outputs import only_reports, output_of
 from compilescope.fixes.statements.shell import Shell
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.tensors import is_static
-from compilescope.source.flow.cuts import is_docstring, split_around
+from compilescope.source.flow.cuts import is_docstring, is_light_value, split_around
 from compilescope.source.flow.purity import first
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.bindings import statements_of
@@ -42,15 +47,25 @@ def _propose(subject: Subject) -> Patch:
 
 
 def _outside(subject: Subject, helper: Subject | None, *, all_sites: bool) -> Patch:
-    module, function = subject.module, subject.function
     outside = stays_outside(subject, all_sites=all_sites)
     if subject.rule == "validation-guard":
         plain = (cst.If, cst.SimpleStatementLine)
         if not all(isinstance(each, plain) for each in outside):
             raise Refused("the check is inside a statement that does more")
-    split = split_around(module, statements_of(function), outside)
-    edit = Edit(module)
-    Shell(edit, function, split, _checks(subject, helper, outside)).write()
+    return _split(subject, helper, outside, _checks(subject, helper, outside))
+
+
+def _split(
+    subject: Subject,
+    helper: Subject | None,
+    outside: Sequence[cst.BaseStatement],
+    checks: Sequence[cst.BaseStatement],
+) -> Patch:
+    """The patch with which these statements stay, and the `helper` that one of them calls is left
+    alone."""
+    split = split_around(subject.module, statements_of(subject.function), outside)
+    edit = Edit(subject.module)
+    Shell(edit, subject.function, split, checks).write()
     if helper is None:
         return Patch(edit.files())
     if helper.file == subject.file:
@@ -86,7 +101,71 @@ def _only_raises(subject: Subject, statement: cst.CSTNode) -> bool:
     return first(subject.module, [test], "effect", "unknown", "random") is None
 
 
-FIX = Fix(
+def _propose_log(subject: Subject) -> Patch:
+    helper = None
+    try:
+        check_root(subject)
+    except NotMeant:
+        raise
+    except Refused:
+        subject, helper = at_root(subject), subject
+    if helper is None:
+        outside = [each for each in stays_outside(subject, all_sites=True) if _logs(subject, each)]
+        pure = [each for each in outside if _changes_nothing(subject, each)]
+    else:
+        body = [each for each in statements_of(helper.function) if not is_docstring(each)]
+        outside = [subject.statement] if all(_logs(helper, each) for each in body) else []
+        pure = outside if all(_changes_nothing(helper, each) for each in body) else []
+    if own_statement(subject, subject.node) not in outside:
+        raise NotMeant("it is not a line that is only logged now and then")
+    patch = _split(subject, helper, outside, pure)
+    if not any(_computes(subject, each) for each in outside):
+        return patch
+    states = "What is computed only to be logged runs eagerly."
+    return msgspec.structs.replace(patch, states=states, allows=frozenset({"compiles-less"}))
+
+
+def _computes(subject: Subject, statement: cst.BaseStatement) -> bool:
+    return any(
+        isinstance(each, cst.Assign) and not is_light_value(subject.module, each.value)
+        for each in subject.module.walk(statement)
+    )
+
+
+def _logs(subject: Subject, statement: cst.CSTNode) -> bool:
+    """`if step % 100 == 0: print(loss.item())`: an output that most calls do not come to."""
+    if not isinstance(statement, cst.If) or statement.orelse is not None:
+        return False
+    parts = list(parts_of(statement.body))
+    written = [each.value for each in parts if isinstance(each, cst.Expr)]
+    # A warning is for its place in the code, not for a step.
+    if any(output_of(subject.module, each) == "warn" for each in written):
+        return False
+    return all(_logs(subject, each) or only_reports(subject, statement, each) for each in parts)
+
+
+def _changes_nothing(subject: Subject, statement: cst.BaseStatement) -> bool:
+    """But for what is written: neither what is asked nor what is shown has an effect."""
+    module = subject.module
+    asked = [each.test for each in module.walk(statement) if isinstance(each, cst.If)]
+    named = [each.value for each in module.walk(statement) if isinstance(each, cst.Assign)]
+    calls = [each.value for each in module.walk(statement) if isinstance(each, cst.Expr)]
+    shown = [arg.value for call in calls if isinstance(call, cst.Call) for arg in call.args]
+    return first(module, [*asked, *named, *shown], "effect", "unknown", "random") is None
+
+
+LOG = Fix(
+    id="log-outside",
+    title="log outside of the graph what is logged now and then",
+    rules=frozenset({"print-call", "logging-call", "scalar-extraction"}),
+    order=56,
+    kind="source",
+    why="The function does the same in the same order. Dynamo skips its own frame (not its "
+    "callees), and what it logs in some calls is read from what the graph gives.",
+    propose=_propose_log,
+)
+
+OUTSIDE = Fix(
     id="outside-of-compiled",
     title="keep the statement outside and compile the rest separately",
     rules=frozenset(
@@ -113,3 +192,5 @@ FIX = Fix(
     propose=_propose,
     placement="all but the statement",
 )
+
+FIXES = (LOG, OUTSIDE)

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from compilescope.fixes.branches.effects import parts_of
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
-from compilescope.fixes.statements.outputs import output_call, output_of
+from compilescope.fixes.statements.outputs import only_reports, output_call, output_of
 from compilescope.fixes.subject import Subject
-from compilescope.source.flow.liveness import is_read_later, targets
 from compilescope.source.flow.purity import first
 from compilescope.source.refusals import NeedsRun
 from compilescope.source.syntax.edit import Edit
@@ -101,23 +100,9 @@ def _asked_for(subject: Subject) -> cst.If | None:
     ]
     if not asks or first(module, [branch.test], "effect", "random") is not None:
         return None
-    if not all(_only_reports(subject, branch, each) for each in parts_of(branch.body)):
+    if not all(only_reports(subject, branch, each) for each in parts_of(branch.body)):
         return None
     return branch
-
-
-def _only_reports(subject: Subject, branch: cst.If, part: cst.CSTNode) -> bool:
-    """It logs, or computes what is logged."""
-    module = subject.module
-    if isinstance(part, cst.Expr):
-        return output_of(module, part.value) is not None
-    if not isinstance(part, cst.Assign) or first(module, [part.value], "effect", "random"):
-        return False
-    return all(
-        isinstance(target, cst.Name)
-        and not is_read_later(module, subject.function, branch, target.value)
-        for target in targets(part)
-    )
 
 
 def _is_counted(subject: Subject) -> bool:
