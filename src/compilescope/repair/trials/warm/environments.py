@@ -9,6 +9,8 @@ from typing import TypeAlias
 
 Changes: TypeAlias = "dict[str, str | None]"
 """Of variables; None: it is not set."""
+Imports: TypeAlias = "list[tuple[str, Changes]]"
+"""Packages in the order in which a program imports them, each with what it has changed by then."""
 _FREE = (
     "COMPILESCOPE_",
     "PYTEST_CURRENT_TEST",
@@ -19,7 +21,7 @@ _FREE = (
 """Ours, and those that torch reads when it needs them and not when it is imported."""
 COLD = "cold"
 """The file in which a child says that it is no use: a fresh process is needed, or a warm one that
-sets other variables before it imports torch."""
+sets other variables before it imports torch, and what torch imports."""
 IMPORTED = "imported"
 """The file in which a child says which modules it had to import."""
 _PACKAGE = str(Path(__file__).parents[3])
@@ -39,6 +41,11 @@ def differing(environment: Mapping[str, str], other: Mapping[str, str]) -> list[
     """Names of variables that are not the same in both, but for those that need not be."""
     one, two = plain(environment), plain(other)
     return sorted(name for name in one.keys() | two.keys() if one.get(name) != two.get(name))
+
+
+def changed(environment: Mapping[str, str], changes: Changes) -> dict[str, str]:
+    new = {**environment, **changes}
+    return {name: value for name, value in new.items() if value is not None}
 
 
 def to_become(environment: Mapping[str, str], other: Mapping[str, str]) -> Changes:

@@ -31,7 +31,7 @@ from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 from compilescope.processes.fork import ChildBell, die_with_parent, fork_is_safe, kill_group
 from compilescope.repair.trials.child.imports import tell_imported
@@ -39,14 +39,14 @@ from compilescope.repair.trials.child.overlay import Overlay, ending_as_python, 
 from compilescope.repair.trials.warm.environments import (
     COLD,
     IMPORTED,
-    Changes,
+    Imports,
+    changed,
     differing,
     to_become,
 )
 from compilescope.settings import (
     current_environment,
     read_settings,
-    set_variable,
     take_environment,
 )
 from compilescope.torchapi.first_imports import first_imports, imports_start_workers
@@ -63,21 +63,19 @@ _PRELOADED = (
     "compilescope.repair.trials.replay_checks",
 )
 Program = Callable[[], None]
+Environments: TypeAlias = "dict[str, dict[str, str]]"
+"""By package: the variables when it was imported."""
 _known_modules: frozenset[str] = frozenset()
 """What was imported before the child was forked."""
 _folder: Path | None = None
 """In a child: where it writes."""
 
 
-def serve(descriptor: int, changes: Changes) -> Program | None:
-    """None at the end; in a child, the program that it is to run. `changes` of variables are what
-    the program makes before it imports torch."""
+def serve(descriptor: int, imports: Imports) -> Program | None:
+    """None at the end; in a child, the program that it is to run. `imports` come first."""
     global _known_modules
     control = socket.socket(fileno=descriptor)
-    for name, value in changes.items():
-        set_variable(name, value)
-    environment = current_environment()
-    _preload()
+    environments = _preload(imports)
     _known_modules = frozenset(sys.modules)
     hello = {"safe": fork_is_safe(), "modules": sorted(_top_level())}
     _send(control, hello)
@@ -92,7 +90,7 @@ def serve(descriptor: int, changes: Changes) -> Program | None:
             bell.leave()
             reader.close()
             control.close()
-            return _child(order, environment)
+            return _child(order, environments)
         _send(control, {"pid": pid})
         status = _wait(pid, control, bell)
         if status is None:
@@ -139,14 +137,14 @@ def _report_imported(names: list[str]) -> None:
         (_folder / IMPORTED).write_text(json.dumps(names), encoding="utf-8")
 
 
-def _child(order: dict[str, Any], environment: dict[str, str]) -> Program:
+def _child(order: dict[str, Any], environments: Environments) -> Program:
     os.setsid()
     die_with_parent()
     if "task" in order:
         _do(order)
     global _folder
     _folder = Path(order["folder"])
-    return _become(order, environment)
+    return _become(order, environments)
 
 
 def _do(order: dict[str, Any]) -> None:
@@ -168,9 +166,17 @@ def _send(control: socket.socket, value: Any) -> None:
     control.sendall(json.dumps(value).encode() + b"\n")
 
 
-def _preload() -> None:
-    """Leaves the process as quiet as it was: caches empty, collector on."""
+def _preload(imports: Imports) -> Environments:
+    """Leaves the process as quiet as it was: caches empty, collector on. Variables are changed as
+    the program changes them. Gives what they were, by package."""
+    started_with = current_environment()
+    found: Environments = {}
+    for name, changes in imports:
+        take_environment(changed(started_with, changes))
+        _import([name])
+        found |= dict.fromkeys(_top_level() - found.keys(), current_environment())
     _import(itertools.chain(["torch"], first_imports(), _PRELOADED))
+    return found | dict.fromkeys(_top_level() - found.keys(), current_environment())
 
 
 def learn(names: Collection[str]) -> bool:
@@ -208,8 +214,8 @@ _OURS = ("compilescope", "msgspec")
 """In a fresh process they are there from the start too."""
 
 
-def _become(order: Mapping[str, Any], environment: Mapping[str, str]) -> Callable[[], None]:
-    """What is left to do at the end: run the program. `environment` is the warm process' own."""
+def _become(order: Mapping[str, Any], environments: Environments) -> Callable[[], None]:
+    """What is left to do at the end: run the program."""
     folder = Path(order["folder"])
     _take_streams(folder)
     os.chdir(order["cwd"])
@@ -217,18 +223,13 @@ def _become(order: Mapping[str, Any], environment: Mapping[str, str]) -> Callabl
     command: list[str] = order["command"]
     sys.orig_argv = list(command)
 
-    def cold(reason: str) -> None:
-        changes = to_become(order["environment"], current_environment())
-        told = {"reason": reason, "changes": changes}
+    def cold(reason: str, imports: Imports | None = None) -> None:
+        told = {"reason": reason, "imports": imports}
         (folder / COLD).write_text(json.dumps(told), encoding="utf-8")
         os._exit(0)
 
-    def check() -> str:
-        names = differing(current_environment(), environment)
-        return f"{names[0]} is set before torch is imported" if names else ""
-
     modules = list(sys.modules.values())
-    hidden = _Hidden(check, cold)
+    hidden = _Hidden(environments, cold)
     hidden.hide()
     if read_settings().run_dir is not None:
         hidden.after_torch = _begin_capture
@@ -304,10 +305,12 @@ def _first_on_path(folder: str) -> None:
 class _Hidden:
     """The modules, by the package that they belong to."""
 
-    def __init__(self, check: Callable[[], str], cold: Callable[[str], None]) -> None:
-        """`check` says why torch would be another one if it was imported now; `cold` ends this
-        process with that reason."""
-        self._check = check
+    def __init__(self, environments: Environments, cold: Callable[..., None]) -> None:
+        """`cold` ends this process with a reason and, where only variables stand in the way, with
+        what has been imported under which."""
+        self._started_with = current_environment()
+        self._environments = environments
+        self._imports: Imports = []
         self._cold = cold
         self._packages: dict[str, dict[str, ModuleType]] = {}
         self.after_torch: Callable[[], None] = lambda: None
@@ -341,8 +344,13 @@ class _Hidden:
 
     def show(self, name: str) -> None:
         """The program imports it."""
-        reason = self._check() or self._other_file(name)
-        if reason:
+        now = current_environment()
+        self._imports.append((name, to_become(self._started_with, now)))
+        # What a child turned out to need came after torch.
+        then = self._environments.get(name, self._environments["torch"])
+        if names := differing(now, then):
+            self._cold(f"{names[0]} is set before {name} is imported", self._imports)
+        if reason := self._other_file(name):
             self._cold(reason)
         shown = list(self._packages) if name == "torch" else [name]
         for each in shown:

@@ -20,7 +20,7 @@ from typing import Any
 from compilescope.processes.child import end_process, end_session
 from compilescope.processes.deadline import clock
 from compilescope.processes.outcome import ProcessEnd
-from compilescope.repair.trials.warm.environments import COLD, Changes, differing, plain
+from compilescope.repair.trials.warm.environments import COLD, Imports, differing, plain
 
 _START = Path(__file__).parent / "start.py"
 _START_S = 300.0
@@ -43,8 +43,8 @@ class WarmParent:
         self.start_s = 0.0
         """What it took to import everything."""
         self._environment: dict[str, str] = {}
-        self._changes: Changes = {}
-        """Of variables, that the program makes before it imports torch."""
+        self._imports: Imports = []
+        """What it imports first, for a program that changes variables meanwhile."""
         self._changed_for: set[tuple[str, ...]] = set()
         """Which programs it was started anew for, each once."""
         self._modules: frozenset[str] = frozenset()
@@ -99,7 +99,7 @@ class WarmParent:
         if cold.exists():
             told = json.loads(cold.read_bytes())
             cold.unlink()
-            if not self._starts_anew(tuple(command), told["changes"], limit_s):
+            if not self._starts_anew(tuple(command), told["imports"], limit_s):
                 return str(told["reason"])
             return self.run(
                 command,
@@ -135,15 +135,17 @@ class WarmParent:
             end_process(self._process)
             self._process = None
 
-    def _starts_anew(self, command: tuple[str, ...], changes: Changes, limit_s: float) -> bool:
-        """Where all that stands in the way is variables that the program sets: one that has set
-        them before it imported torch, as the program does."""
+    def _starts_anew(
+        self, command: tuple[str, ...], imports: Imports | None, limit_s: float
+    ) -> bool:
+        """Where all that stands in the way is variables that the program sets: one that sets them
+        before it imports torch, as the program does."""
         program = (os.getcwd(), *command)
-        if changes == self._changes or program in self._changed_for:
+        if imports is None or program in self._changed_for:
             return False
         self._changed_for.add(program)
         self.close()
-        self._changes = changes
+        self._imports = imports
         self._start(self._environment, limit_s)
         return self.is_up
 
@@ -153,7 +155,7 @@ class WarmParent:
         # Plain files, as the program will have: Python sets up its streams by what they are.
         with theirs, _nothing() as source, _nothing() as out, _nothing() as err:
             self._process = subprocess.Popen(
-                [sys.executable, str(_START), str(theirs.fileno()), json.dumps(self._changes)],
+                [sys.executable, str(_START), str(theirs.fileno()), json.dumps(self._imports)],
                 pass_fds=[theirs.fileno()],
                 env=environment,
                 stdin=source,
