@@ -48,7 +48,7 @@ _TOGETHER = "all fixes together"
 
 
 @dataclass
-class _Row:
+class _Placed:
     name: str
     title: str
     version: Version
@@ -84,7 +84,7 @@ class Placements:
         self._options = options
         self._log = log
         self._budget = budget
-        self._rows: list[_Row] = []
+        self._rows: list[_Placed] = []
         self._failed: list[Placement] = []
 
     def compare(self, light: TrialBaseline, steps: Sequence[SearchStep]) -> SearchStep | None:
@@ -97,7 +97,7 @@ class Placements:
         last = steps[-1]
         first = steps[0].captured
         self._rows = [
-            _Row("", "as it is", Version(), losses_of(first.digest, first.operators)),
+            _Placed("", "as it is", Version(), losses_of(first.digest, first.operators)),
             self._row(tried, attempt, last),
         ]
         if sum(len(step.kept) for step in steps) > 1:
@@ -124,10 +124,10 @@ class Placements:
                 return tried, attempt
         return None
 
-    def _row(self, tried: Tried, attempt: FixAttempt, step: SearchStep) -> _Row:
+    def _row(self, tried: Tried, attempt: FixAttempt, step: SearchStep) -> _Placed:
         lost = losses_of(step.captured.digest, step.captured.operators)
         title = _placement(tried, attempt)
-        return _Row(attempt.fix, title, step.version, lost, attempt.diff, step)
+        return _Placed(attempt.fix, title, step.version, lost, attempt.diff, step)
 
     def _try_others(self, light: TrialBaseline, tried: Tried, attempt: FixAttempt) -> None:
         others = [
@@ -187,7 +187,7 @@ def _placement(tried: Tried, attempt: FixAttempt) -> str:
     return next((fix.placement for fix in fixes), "")
 
 
-def _best(rows: Sequence[_Row]) -> _Row:
+def _best(rows: Sequence[_Placed]) -> _Placed:
     least = min(row.lost for row in rows)
     alike = [row for row in rows if row.lost == least]
     warm = [row.warm_s for row in alike]
@@ -200,7 +200,7 @@ def _best(rows: Sequence[_Row]) -> _Row:
     return min(alike, key=lambda row: row.lines)
 
 
-def _told(row: _Row, chosen: SearchStep) -> Placement:
+def _told(row: _Placed, chosen: SearchStep) -> Placement:
     first = row.weighed[0] if row.weighed else None
     memory = [each.memory_bytes for each in row.weighed]
     return Placement(
