@@ -309,6 +309,11 @@ class Workbench:
         except (OSError, msgspec.DecodeError):
             return ValueFacts()
 
+    def moves(self, version: Version) -> bool:
+        """Does it compile something else than the files on disk do? Then its own regions' times
+        are those of other work."""
+        return bool(_moved(version))
+
     def weigh(
         self, version: Version, counting: str = "", *, caches: Path | None = None
     ) -> WeighedRun | None:
