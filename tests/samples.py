@@ -54,7 +54,7 @@ from compilescope.model.bodies import (
     Violation,
 )
 from compilescope.model.event import Event, encode
-from compilescope.model.fix_search import FixedFile, FixLeft, Losses
+from compilescope.model.fix_search import FixedFile, FixLeft, Losses, Placement
 from compilescope.model.graph import Graph, Node, TensorInfo, encode_graph
 from compilescope.model.header import RunHeader, write_header
 from compilescope.model.logged import ModuleStage, OpPlace
@@ -177,6 +177,20 @@ def later_run() -> Run:
             warm_call=(0.002, 0.001),
             notes=("The time budget of 1 s ran out: 1 cause was not fully tried.",),
             left=(FixLeft(f"{ROOT}/toy.py:9", "Unsupported"),),
+            placements=(
+                Placement(name="", title="as it is", verdict="original", losses=Losses(breaks=1)),
+                Placement(
+                    name="compile-modules",
+                    title="the modules it calls",
+                    verdict="verified",
+                    losses=Losses(recompiles=1),
+                    share=0.5,
+                    warm_s=0.002,
+                    compile_s=3.0,
+                    memory_bytes=300_000_000,
+                    chosen=True,
+                ),
+            ),
         ),
         TuneAttempt(
             "reduce-overhead", "CUDA graphs", "verified", "", 1.8, (1.7, 1.9), "pass", kept=True
@@ -261,6 +275,10 @@ def hostile_run() -> Run:
             Losses(breaks=1),
             notes=(HOSTILE,),
             left=(FixLeft(HOSTILE, HOSTILE),),
+            placements=(
+                Placement(name=HOSTILE, title=HOSTILE, verdict="rejected", reason=HOSTILE),
+                Placement(name=HOSTILE, title=HOSTILE, verdict="apart", diff=HOSTILE),
+            ),
         ),
         TuneAttempt(
             HOSTILE, HOSTILE, "rejected", HOSTILE, 0.9, numbers_reason=HOSTILE, price=HOSTILE

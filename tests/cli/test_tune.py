@@ -19,7 +19,8 @@ from compilescope.tune.outcome import TuneResult
 
 OLD = "import torch\n\nmodel = torch.compile(torch.nn.Linear(2, 2))\n"
 NEW = OLD.replace("2))", '2), mode="reduce-overhead")')
-_KEYS = ["step", "before_ms", "after_ms", "speedup", "speedup_ci", "candidates", "diff"]
+_KEYS = ["step", "before_ms", "after_ms", "speedup", "speedup_ci", "candidates"]
+_KEYS += ["placements", "diff"]
 _CANDIDATE_KEYS = ["id", "verdict", "speedup", "speedup_ci", "numbers", "memory_bytes"]
 _CANDIDATE_KEYS += [
     "compile_seconds",

@@ -34,7 +34,7 @@ QUICK = {
 search runs a program many times."""
 
 
-MOVES_NOTHING = {"compile-parts"}
+MOVES_NOTHING = {"compile-parts", "compile-modules", "disable-helper"}
 """What a trap is about stays in Python as it was: it may be verified everywhere."""
 
 

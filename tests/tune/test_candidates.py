@@ -167,6 +167,47 @@ def test_candidates_go_on_top_of_each_other(tmp_path: Path) -> None:
         assert _NEW_LINES[name] in text
 
 
+_STEP = """import torch
+
+@torch.compile
+def step(model, optimizer, x):
+    loss = model(x).mean()
+    loss.backward()
+    optimizer.step()
+
+def main(data):
+    model = Net()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    for x in data:
+        compiled(x)
+        step(model, optimizer, x)
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return x
+"""
+
+
+def test_a_step_is_compiled_at_what_it_calls(tmp_path: Path) -> None:
+    """Also where nothing is lost."""
+    tuned = _tuned(tmp_path, _STEP)
+    modules = _made("compile-modules", tuned)
+    assert "    model = Net()\n    model.compile()\n" in modules
+    assert "@torch.compile" not in modules
+    both = _made("compile-modules-and-optimizer", tuned)
+    assert "    model.compile()\n" in both
+    assert "    optimizer.step = torch.compile(optimizer.step)\n" in both
+    blocks = _made("regional-compilation", tuned)
+    assert "    for block in model.blocks:\n        block.compile()\n" in blocks
+
+
+def test_of_placements_one_can_be_chosen(tmp_path: Path) -> None:
+    placed = [each for each in all_candidates() if each.placement]
+    assert {each.group for each in placed} == {"placement"}
+    with pytest.raises(Refused, match="nothing is lost"):
+        _made("compile-modules", _tuned(tmp_path))
+
+
 @pytest.mark.parametrize(
     ("waited", "lower_precision", "first"),
     [

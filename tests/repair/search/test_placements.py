@@ -12,7 +12,7 @@ from compilescope.model.fix_search import FixOutcome, Losses
 from compilescope.recorder.target import Target
 from compilescope.repair.search.options import SearchOptions
 from compilescope.repair.search.outcome import SearchResult
-from compilescope.repair.search.placements import _best, _Row
+from compilescope.repair.search.placements import _best, _Placed
 from compilescope.repair.search.rounds import search
 from compilescope.repair.trials.recorded_runs import WeighedRun, share_of
 from compilescope.repair.trials.version import Version
@@ -68,9 +68,9 @@ def test_what_cannot_be_captured_stays_outside(name: str, warm: WarmParent) -> N
         assert "left = rest[shared < 0.3]\n" in text
 
 
-def row(name: str, *, lines: int = 2, share: float = 1.0, breaks: int = 0) -> _Row:
+def row(name: str, *, lines: int = 2, share: float = 1.0, breaks: int = 0) -> _Placed:
     diff = "--- a\n+++ b\n" + "+line\n" * lines
-    return _Row(name, name, Version(), Losses(breaks=breaks), diff, share=share)
+    return _Placed(name, name, Version(), Losses(breaks=breaks), diff, share=share)
 
 
 def test_the_smallest_of_those_alike_is_handed_out() -> None:

@@ -190,7 +190,6 @@ OUTSIDE = Fix(
     why="The function does the same in the same order. Dynamo skips its own frame (not its "
     "callees), and everything that can be compiled is in one function that it calls.",
     propose=_propose,
-    placement="all but the statement",
 )
 
 FIXES = (LOG, OUTSIDE)

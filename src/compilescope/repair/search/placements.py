@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from compilescope.fixes.catalogue import fixes_for
-from compilescope.model.fix_search import FixAttempt, Losses, Placement
+from compilescope.fixes.subject import Subject
+from compilescope.model.fix_search import Losses, Placement
 from compilescope.processes.deadline import OutOfTime
 from compilescope.repair.search.attempts import (
     SearchStep,
@@ -37,6 +38,9 @@ search costs."""
 _ROUNDS = 2
 """Of measuring, by turns; the first one with empty caches. Chosen: what disturbs one round is told
 from what a version takes."""
+_LONG_S = 20.0
+"""Of a run, from which on there is one other and one round. Chosen: what is compared is not to take
+longer than what was searched."""
 _ALIKE = 1.05
 """Times the fastest warm call. Chosen: less is not told apart in so few calls, and a smaller change
 is worth it."""
@@ -48,7 +52,7 @@ _TOGETHER = "all fixes together"
 
 
 @dataclass
-class _Row:
+class _Placed:
     name: str
     title: str
     version: Version
@@ -84,26 +88,26 @@ class Placements:
         self._options = options
         self._log = log
         self._budget = budget
-        self._rows: list[_Row] = []
+        self._rows: list[_Placed] = []
         self._failed: list[Placement] = []
 
     def compare(self, light: TrialBaseline, steps: Sequence[SearchStep]) -> SearchStep | None:
         """The version that is better than what was found; None where none is. `steps`: the
         original and what was kept, which has been proven."""
-        placed = self._placed(steps)
+        kept = [tried for step in steps for tried in step.kept]
+        placed = next((each for each in kept if self._placement(each)), None)
         if placed is None:
             return None
-        tried, attempt = placed
-        last = steps[-1]
-        first = steps[0].captured
-        self._rows = [
-            _Row("", "as it is", Version(), losses_of(first.digest, first.operators)),
-            self._row(tried, attempt, last),
-        ]
-        if sum(len(step.kept) for step in steps) > 1:
-            self._rows[1].title = _TOGETHER
+        last, first = steps[-1], steps[0].captured
+        found = self._row(placed, last)
+        if len(kept) > 1:
+            found.title = _TOGETHER
+            found.diff = "".join(self._log.attempt(each).diff for each in kept)
+        original = losses_of(first.digest, first.operators)
+        self._rows = [_Placed("", "as it is", Version(), original), found]
         with suppress(OutOfTime):
-            self._try_others(light, tried, attempt)
+            # Proposed for the program as it is: its cause is the first one that was mended.
+            self._try_others(light, steps[1].kept[0].subject, found.name)
         if len(self._rows) < 3:
             self._rows = []  # There is no choice.
             return None
@@ -116,30 +120,33 @@ class Placements:
         """The table."""
         return (*(_told(row, chosen) for row in self._rows), *(self._failed if self._rows else ()))
 
-    def _placed(self, steps: Sequence[SearchStep]) -> tuple[Tried, FixAttempt] | None:
-        """What was kept and only says what is compiled; proposed for the program as it is."""
-        for tried in steps[1].kept if len(steps) > 1 else ():
-            attempt = self._log.attempt(tried)
-            if _placement(tried, attempt):
-                return tried, attempt
-        return None
+    @property
+    def _is_long(self) -> bool:
+        return self._bench.watch_s > _LONG_S
 
-    def _row(self, tried: Tried, attempt: FixAttempt, step: SearchStep) -> _Row:
+    def _placement(self, tried: Tried) -> str:
+        """What is compiled with it, in words; empty where it is about something else."""
+        wanted = self._log.attempt(tried).fix
+        fixes = (fix for fix in fixes_for(tried.subject) if fix.id == wanted)
+        return next((fix.placement for fix in fixes), "")
+
+    def _row(self, tried: Tried, step: SearchStep) -> _Placed:
+        attempt = self._log.attempt(tried)
         lost = losses_of(step.captured.digest, step.captured.operators)
-        title = _placement(tried, attempt)
-        return _Row(attempt.fix, title, step.version, lost, attempt.diff, step)
+        title = self._placement(tried)
+        return _Placed(attempt.fix, title, step.version, lost, attempt.diff, step)
 
-    def _try_others(self, light: TrialBaseline, tried: Tried, attempt: FixAttempt) -> None:
+    def _try_others(self, light: TrialBaseline, subject: Subject, known: str) -> None:
         others = [
             fix
-            for fix in fixes_for(tried.subject)
-            if fix.placement and fix.id != attempt.fix and self._options.wants_fix(fix.id)
+            for fix in fixes_for(subject)
+            if fix.placement and fix.id != known and self._options.wants_fix(fix.id)
         ]
         count = 0
         for fix in others:
-            if count == _OTHERS or not self._budget.allows(_ROUNDS):
+            if count == (1 if self._is_long else _OTHERS) or not self._budget.allows(_ROUNDS):
                 return
-            found = try_placement(fix, tried.subject, light, self._options, self._log)
+            found = try_placement(fix, subject, light, self._options, self._log)
             if found is None:
                 continue
             count += 1
@@ -147,7 +154,7 @@ class Placements:
             version = Version().with_patch(found.patch)
             step = step_of(version, [found], found.verification)
             if step is not None:
-                self._rows.append(self._row(found, other, step))
+                self._rows.append(self._row(found, step))
             else:
                 lost = found.verification.after if found.verification.ended else None
                 self._failed.append(
@@ -168,26 +175,21 @@ class Placements:
         every = self._bench.weigh(Version(), "all")
         for row in self._rows:
             row.share = share_of(self._bench.weigh(row.version, "graphs"), every)
-        if not self._options.timed or not self._budget.allows(_ROUNDS * len(self._rows)):
+        rounds = 1 if self._is_long else _ROUNDS
+        if not self._options.timed or not self._budget.allows(rounds * len(self._rows)):
             return
         with ExitStack() as opened:
             caches = [
                 Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="compilescope-")))
                 for _ in self._rows
             ]
-            for _ in range(_ROUNDS):
+            for _ in range(rounds):
                 for row, cache in zip(self._rows, caches, strict=True):
                     weighed = self._bench.weigh(row.version, caches=cache)
                     row.weighed += [weighed] if weighed is not None else []
 
 
-def _placement(tried: Tried, attempt: FixAttempt) -> str:
-    """What is compiled with it, in words; empty where it is about something else."""
-    fixes = (fix for fix in fixes_for(tried.subject) if fix.id == attempt.fix)
-    return next((fix.placement for fix in fixes), "")
-
-
-def _best(rows: Sequence[_Row]) -> _Row:
+def _best(rows: Sequence[_Placed]) -> _Placed:
     least = min(row.lost for row in rows)
     alike = [row for row in rows if row.lost == least]
     warm = [row.warm_s for row in alike]
@@ -200,7 +202,7 @@ def _best(rows: Sequence[_Row]) -> _Row:
     return min(alike, key=lambda row: row.lines)
 
 
-def _told(row: _Row, chosen: SearchStep) -> Placement:
+def _told(row: _Placed, chosen: SearchStep) -> Placement:
     first = row.weighed[0] if row.weighed else None
     memory = [each.memory_bytes for each in row.weighed]
     return Placement(

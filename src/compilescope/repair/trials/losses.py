@@ -40,20 +40,21 @@ from compilescope.repair.trials.version import Changes
 _ON_DATA = late(r"\.(?:item|tolist)\(\)[^=!<>]{0,200}==")
 
 
-def count_operators(run: Run, *, optimizers: bool = True) -> int:
-    """Operators that Dynamo captured, those in the branches of a `cond` too. `optimizers`: also
-    those of torch's optimizers, which run fused without a graph.
+def count_operators(run: Run, *, need_graph: bool = False) -> int:
+    """Operators that Dynamo captured, those in the branches of a `cond` too.
 
     Each piece of a function counts once: by its largest graph, however often it was compiled. A
-    function that was inlined twice counts twice, as the graph has it.
+    function that was inlined twice counts twice, as the graph has it. `need_graph`: without what
+    is as quick outside of one: Python numbers, and the step of torch's optimizers.
     """
     largest: dict[object, int] = {}
     for number, (body, graph) in enumerate(_graphs(run)):
-        if not optimizers and body.frame is not None and "/torch/optim/" in body.frame.file:
+        if need_graph and body.frame is not None and "/torch/optim/" in body.frame.file:
             continue
         key: object = body.frame if body.frame is not None else number
-        ops = sum(1 for _ in operators(graph)) if graph is not None else body.ops or 0
-        largest[key] = max(largest.get(key, 0), ops)
+        nodes = operators(graph) if graph is not None else ()
+        ops = sum(1 for node in nodes if not (need_graph and _is_number(node)))
+        largest[key] = max(largest.get(key, 0), ops if graph is not None else body.ops or 0)
     return sum(largest.values())
 
 
@@ -426,7 +427,7 @@ class _LossComparison:
             return FixCheck("operators", "pass", words)
         if less:
             own, left = (
-                count_operators(each.run, optimizers=False) for each in (self._before, self._after)
+                count_operators(each.run, need_graph=True) for each in (self._before, self._after)
             )
             kept = left >= own * _LEAST_KEPT
             words += ": enough of them" if kept else ": too few are left to be a gain"

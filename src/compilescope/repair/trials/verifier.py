@@ -11,6 +11,7 @@ import statistics
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 
 from compilescope.findings.breaks import BreakFinding
 from compilescope.fixes.patch import Allowance, fields_read
@@ -346,6 +347,8 @@ def measure(
 ) -> Times:
     """Both by turns. First calls and whole runs are timed in the `cold` first rounds, with empty
     caches for what is compiled; the others time warm calls alone, of code that is in a cache."""
+    if bench.moves(before) or bench.moves(after):
+        return _weighed(bench, before, after, rounds)
     seen: tuple[list[CapturedRun], list[CapturedRun]] = ([], [])
     with ExitStack() as caches:
         environments: list[dict[str, str]] = [{}, {}]
@@ -364,6 +367,23 @@ def measure(
     reason = ""
     if old.steady is None or new.steady is None:
         reason = NEVER_WARM
+    return Times(old, new, reason, imports=bool(bench.cold))
+
+
+def _weighed(bench: Workbench, before: Version, after: Version, rounds: int) -> Times:
+    """By calls of what the files on disk compile, by turns; of nothing else."""
+    warm: tuple[list[float], list[float]] = ([], [])
+    with ExitStack() as opened:
+        folders = [
+            opened.enter_context(tempfile.TemporaryDirectory(prefix="compilescope-")) for _ in warm
+        ]
+        for _ in range(rounds):
+            for side, version in enumerate((before, after)):
+                found = bench.weigh(version, caches=Path(folders[side]))
+                if found is not None and found.warm_s is not None:
+                    warm[side].append(found.warm_s)
+    old, new = (Timed(steady=_spread(each)) for each in warm)
+    reason = NEVER_WARM if old.steady is None or new.steady is None else ""
     return Times(old, new, reason, imports=bool(bench.cold))
 
 

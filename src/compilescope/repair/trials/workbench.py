@@ -314,6 +314,11 @@ class Workbench:
         self._run(version, place, self._settings, {"survey": _survey(place, places)})
         return read_facts(place)
 
+    def moves(self, version: Version) -> bool:
+        """Does it compile something else than the files on disk do? Then its own regions' times
+        are those of other work."""
+        return bool(_moved(version))
+
     def weigh(
         self, version: Version, counting: str = "", *, caches: Path | None = None
     ) -> WeighedRun | None:

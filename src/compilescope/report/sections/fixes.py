@@ -28,6 +28,7 @@ from compilescope.report.fix_search import (
     in_counts,
     uncovered_blocks,
 )
+from compilescope.report.placements import PLACEMENTS, placement_blocks
 from compilescope.report.places import place
 from compilescope.report.render.spans import duration
 from compilescope.report.section import Reading, Section
@@ -60,6 +61,9 @@ def outcome_blocks(fix: StoredFix, attempts: list[FixAttempt], root: str) -> Ite
     elif fix.diff:
         yield Heading("Changes")
         yield Diff(fix.diff)
+    if found.placements:
+        yield Heading(PLACEMENTS)
+        yield from placement_blocks(found.placements)
     if found.uncovered:
         yield Heading(UNCOVERED)
         yield from uncovered_blocks(found.uncovered, root)

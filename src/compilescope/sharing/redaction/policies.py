@@ -223,6 +223,13 @@ POLICIES: dict[str, dict[str, Policy]] = {
         "notes": "sentences",
     },
     "FixLeft": {"place": "path", "why": "sentences"},
+    "Placement": {
+        "name": "keep",
+        "title": "keep",
+        "verdict": "keep",
+        "reason": "sentences",
+        "diff": "dropped",
+    },
     "UncoveredBreak": {
         "file": "path",
         "function": "code",

@@ -67,7 +67,7 @@ CANDIDATES = (
         title="compile the modules that a step calls, and the optimizer's step",
         price=f"{_PRICE} A learning rate that changes compiles the optimizer again.",
         propose=_with_optimizer,
-        order=7,
+        order=11,
         group="placement",
         placement="modules, optimizer",
     ),
@@ -82,7 +82,7 @@ CANDIDATES = (
             placement=fix.placement,
         )
         for order, fix in enumerate(
-            (compile_modules.FIX, compile_parts.FIX, disable_helper.FIX), start=8
+            (compile_modules.FIX, compile_parts.FIX, disable_helper.FIX), start=12
         )
     ),
 )

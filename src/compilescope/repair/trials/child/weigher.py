@@ -57,7 +57,7 @@ class Weigher:
         if self._claimed is None:
             self._claimed = claim(self._folder)
         if self._counting == "all":
-            counting = _Counting()
+            counting = _OperatorCount()
             with self._regions.calling("eager"), counting:
                 result = region.eager(*args, **kwargs)
             self._ran(region, counting.count)
@@ -102,7 +102,7 @@ class Weigher:
         (self._folder / "weighed.json").write_text(json.dumps(told))
 
 
-class _Counting(TorchFunctionMode):  # type: ignore[misc]
+class _OperatorCount(TorchFunctionMode):  # type: ignore[misc]
     """Counts what gives tensors, as Dynamo would put it into a graph."""
 
     def __init__(self) -> None:
