@@ -85,8 +85,8 @@ def _check_way_out(subject: Subject, region: Region) -> None:
     if given.strip("'\"") not in _ANY_SIZE:
         raise NeedsRun(f"it is unknown whether `backend={given}` supports dynamic sizes")
     actual = cause_of(subject).actual
-    whole = actual.lstrip("-").isdigit()
-    if given.strip("'\"") != "eager" and not whole and _NUMBER.fullmatch(actual):
+    is_int = actual.lstrip("-").isdigit()
+    if given.strip("'\"") != "eager" and not is_int and _NUMBER.fullmatch(actual):
         # torch 2.13: its guard on what AOTAutograd needs of a float computes that in another order,
         # and may fail at once by its last digit.
         raise NeedsRun("a compilation for any float may fail")
