@@ -46,7 +46,7 @@ _ORDER: tuple[Kind, ...] = (
 _OF_INPUTS = ("static_input_idxs",)
 _KEY = re.compile(r"[a-z2-7]{40,}|[0-9a-f]{64}")
 """As torch or Triton writes one. A redacted run's are numbered: they say nothing to another's."""
-_COMMENT = re.compile(r"^\s*#.*$", re.M)
+_COMMENT = re.compile(r"^[ \t]*#.*$", re.M)
 
 Why = Literal["key", "absent", "guards", "bypass", "new", "unknown"]
 

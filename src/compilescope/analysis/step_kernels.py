@@ -32,7 +32,7 @@ _TRITON = late(r"(\w+) = async_compile\.triton\(")
 _CPP = late(r"(\w+) = async_compile\.cpp_pybinding\(")
 _SIGNATURE = late(r"'signature': \{([^}]*)\}")
 _POINTER = late(r"'(\w+)': '\*(\w+)'")
-_CPP_POINTER = late(r"(?:const )?(\w+)\s*\*\s*(\w+)")
+_CPP_POINTER = late(r"(?:const )?\b(\w+)\s*\*\s*(\w+)")
 _VIEW = late(rf"reinterpret_tensor\(\w+, {_SIZE}")
 _BYTES = {
     "fp64": 8, "i64": 8, "u64": 8, "fp32": 4, "i32": 4, "u32": 4, "fp16": 2, "bf16": 2, "i16": 2,
