@@ -57,6 +57,7 @@ _PRELOADED = (
     "compilescope.recorder.recorder",
     "compilescope.torchapi.hook",
     "compilescope.torchapi.install",
+    "compilescope.repair.trials.child.startup",
     "compilescope.repair.trials.child.tasks",
     "compilescope.repair.trials.child.prober",
     "compilescope.repair.trials.child.surveyor",
@@ -179,10 +180,13 @@ def _preload(imports: Imports) -> Environments:
     return found | dict.fromkeys(_top_level() - found.keys(), current_environment())
 
 
+_LEARNT = ("torch.", "compilescope.torchapi.")
+
+
 def learn(names: Collection[str]) -> bool:
-    """Import parts of torch that a child had to import: the next one will need them too. Was there
-    anything to import?"""
-    new = [name for name in names if name not in sys.modules and name.startswith("torch.")]
+    """Import parts of torch and hooks on it that a child had to import: the next one will need
+    them too. Was there anything to import?"""
+    new = [name for name in names if name not in sys.modules and name.startswith(_LEARNT)]
     if new and not imports_start_workers():
         _import(new)
     return bool(new)
