@@ -350,9 +350,10 @@ class _Hidden:
         """The program imports it."""
         now = current_environment()
         self._imports.append((name, to_become(self._started_with, now)))
-        # What a child turned out to need came after torch.
-        then = self._environments.get(name, self._environments["torch"])
-        if names := differing(now, then):
+        known = self._environments.get(name)
+        # What came with parts of torch that a child turned out to need may come at either time.
+        times = [known] if known else [self._started_with, self._environments["torch"]]
+        if all(names := differing(now, each) for each in times):
             self._cold(f"{names[0]} is set before {name} is imported", self._imports)
         if reason := self._other_file(name):
             self._cold(reason)
