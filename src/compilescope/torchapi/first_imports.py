@@ -19,9 +19,9 @@ _BACKENDS = "torch._dynamo.backends"
 
 
 def first_imports() -> Iterator[str]:
-    """What `torch.compile` imports in nearly every program, Inductor with it, which is its default;
-    to be imported one by one, for what comes later is looked up in what came before."""
-    dynamo, autograd, inductor = LARGE
+    """What `torch.compile` imports in nearly every program, whatever its backend; to be imported
+    one by one, for what comes later is looked up in what came before."""
+    dynamo, autograd, _ = LARGE
     yield dynamo
     if imports_start_workers():
         return
@@ -29,7 +29,6 @@ def first_imports() -> Iterator[str]:
     folders = getattr(sys.modules.get(_BACKENDS), "__path__", [])
     for each in pkgutil.iter_modules(folders):
         yield f"{_BACKENDS}.{each.name}"
-    yield inductor
 
 
 def imports_start_workers() -> bool:
