@@ -360,10 +360,10 @@ class Workbench:
             self._warm.prepare(child, self.deadline.limit(_START_S))  # Not on this run's time.
         limit_s = self.deadline.limit(self.limit_s)
         ended = None
-        with without_strays():
-            if not (fresh or self.cold):
-                ended = self._run_warm(version, command, child, place, limit_s, started, enough)
-            if ended is None:
+        if not (fresh or self.cold):
+            ended = self._run_warm(version, command, child, place, limit_s, started, enough)
+        if ended is None:
+            with without_strays():
                 ended = run_process(
                     command, child, place, stdin=self._stdin, limit_s=limit_s, started=started
                 )
@@ -446,17 +446,22 @@ class Workbench:
         enough: Callable[[], bool] | None,
     ) -> ProcessEnd | None:
         """None where it takes a fresh process."""
-        found = self._warm.run(
-            command,
-            environment,
-            place,
-            stdin=self._stdin,
-            limit_s=limit_s,
-            started=started,
-            enough=enough,
-        )
-        if isinstance(found, ProcessEnd):
-            return found
+        while True:
+            with without_strays():
+                found = self._warm.run(
+                    command,
+                    environment,
+                    place,
+                    stdin=self._stdin,
+                    limit_s=limit_s,
+                    started=started,
+                    enough=enough,
+                )
+            if isinstance(found, ProcessEnd):
+                return found
+            # Outside of the block: this process stays.
+            if not self._warm.start_anew(command, self.deadline.limit(_START_S)):
+                break
         if self._warm.reason or not (version.files or version.environment):
             self.cold = found  # It is so with every version.
         return None

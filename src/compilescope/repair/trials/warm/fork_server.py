@@ -57,6 +57,7 @@ _PRELOADED = (
     "compilescope.recorder.recorder",
     "compilescope.torchapi.hook",
     "compilescope.torchapi.install",
+    "compilescope.repair.trials.child.startup",
     "compilescope.repair.trials.child.tasks",
     "compilescope.repair.trials.child.prober",
     "compilescope.repair.trials.child.surveyor",
@@ -179,10 +180,13 @@ def _preload(imports: Imports) -> Environments:
     return found | dict.fromkeys(_top_level() - found.keys(), current_environment())
 
 
+_LEARNT = ("torch.", "compilescope.torchapi.")
+
+
 def learn(names: Collection[str]) -> bool:
-    """Import parts of torch that a child had to import: the next one will need them too. Was there
-    anything to import?"""
-    new = [name for name in names if name not in sys.modules and name.startswith("torch.")]
+    """Import parts of torch and hooks on it that a child had to import: the next one will need
+    them too. Was there anything to import?"""
+    new = [name for name in names if name not in sys.modules and name.startswith(_LEARNT)]
     if new and not imports_start_workers():
         _import(new)
     return bool(new)
@@ -346,9 +350,10 @@ class _Hidden:
         """The program imports it."""
         now = current_environment()
         self._imports.append((name, to_become(self._started_with, now)))
-        # What a child turned out to need came after torch.
-        then = self._environments.get(name, self._environments["torch"])
-        if names := differing(now, then):
+        known = self._environments.get(name)
+        # What came with parts of torch that a child turned out to need may come at either time.
+        times = [known] if known else [self._started_with, self._environments["torch"]]
+        if all(names := differing(now, each) for each in times):
             self._cold(f"{names[0]} is set before {name} is imported", self._imports)
         if reason := self._other_file(name):
             self._cold(reason)

@@ -45,6 +45,8 @@ class WarmParent:
         self._environment: dict[str, str] = {}
         self._imports: Imports = []
         """What it imports first, for a program that changes variables meanwhile."""
+        self._wanted: Imports | None = None
+        """What would have to come first for the program that could not be run."""
         self._changed_for: set[tuple[str, ...]] = set()
         """Which programs it was started anew for, each once."""
         self._modules: frozenset[str] = frozenset()
@@ -65,6 +67,19 @@ class WarmParent:
         """Start it, if it can be and is not yet."""
         if not self.reason and not self.is_up:
             self._start(plain(environment), limit_s)
+
+    def start_anew(self, command: Sequence[str], limit_s: float = _START_S) -> bool:
+        """After a run that was not possible: where only variables stand in the way which the
+        program sets, one that sets them before it imports torch, as the program does."""
+        program = (os.getcwd(), *command)
+        imports, self._wanted = self._wanted, None
+        if imports is None or program in self._changed_for:
+            return False
+        self._changed_for.add(program)
+        self.close()
+        self._imports = imports
+        self._start(self._environment, limit_s)
+        return self.is_up
 
     def run(
         self,
@@ -99,17 +114,8 @@ class WarmParent:
         if cold.exists():
             told = json.loads(cold.read_bytes())
             cold.unlink()
-            if not self._starts_anew(tuple(command), told["imports"], limit_s):
-                return str(told["reason"])
-            return self.run(
-                command,
-                environment,
-                folder,
-                stdin=stdin,
-                limit_s=limit_s,
-                started=started,
-                enough=enough,
-            )
+            self._wanted = told["imports"]
+            return str(told["reason"])
         seconds = clock() - begun
         out, err = _written(folder / "stdout"), _written(folder / "stderr")
         return ProcessEnd(status, timed_out, out, err, seconds)
@@ -134,20 +140,6 @@ class WarmParent:
             # Not asked to leave: while it imports torch it would not hear that for seconds.
             end_process(self._process)
             self._process = None
-
-    def _starts_anew(
-        self, command: tuple[str, ...], imports: Imports | None, limit_s: float
-    ) -> bool:
-        """Where all that stands in the way is variables that the program sets: one that sets them
-        before it imports torch, as the program does."""
-        program = (os.getcwd(), *command)
-        if imports is None or program in self._changed_for:
-            return False
-        self._changed_for.add(program)
-        self.close()
-        self._imports = imports
-        self._start(self._environment, limit_s)
-        return self.is_up
 
     def _start(self, environment: dict[str, str], limit_s: float) -> None:
         begun = clock()
