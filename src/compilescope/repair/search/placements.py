@@ -15,7 +15,7 @@ from pathlib import Path
 
 from compilescope.fixes.catalogue import fixes_for
 from compilescope.fixes.subject import Subject
-from compilescope.model.fix_search import Losses, Placement
+from compilescope.model.fix_search import Losses, Placement, Spread, Timed, Times
 from compilescope.processes.deadline import OutOfTime
 from compilescope.repair.search.attempts import (
     SearchStep,
@@ -29,6 +29,7 @@ from compilescope.repair.search.options import SearchOptions
 from compilescope.repair.trials.baseline import TrialBaseline
 from compilescope.repair.trials.losses import losses_of
 from compilescope.repair.trials.recorded_runs import WeighedRun, share_of
+from compilescope.repair.trials.verifier import NEVER_WARM, spread
 from compilescope.repair.trials.version import Version
 from compilescope.repair.trials.workbench import Workbench
 
@@ -70,6 +71,10 @@ class _Placed:
     def warm_s(self) -> float | None:
         found = [each.warm_s for each in self.weighed if each.warm_s is not None]
         return min(found) if found else None
+
+    @property
+    def steady(self) -> Spread | None:
+        return spread([each.warm_s for each in self.weighed if each.warm_s is not None])
 
     @property
     def lines(self) -> int:
@@ -119,6 +124,15 @@ class Placements:
     def told(self, chosen: SearchStep) -> tuple[Placement, ...]:
         """The table."""
         return (*(_told(row, chosen) for row in self._rows), *(self._failed if self._rows else ()))
+
+    def times(self, chosen: SearchStep) -> Times | None:
+        """Of what is handed out, where it was timed for the comparison."""
+        found = [row for row in self._rows if row.version is chosen.version]
+        if not found or not all(row.weighed for row in (self._rows[0], found[0])):
+            return None
+        old, new = (Timed(steady=row.steady) for row in (self._rows[0], found[0]))
+        reason = NEVER_WARM if old.steady is None or new.steady is None else ""
+        return Times(old, new, reason, imports=bool(self._bench.cold))
 
     @property
     def _is_long(self) -> bool:

@@ -104,7 +104,8 @@ class _Search:
             steps, proof = self._best_placed(placements, original, light, steps, proof)
         times = None
         if options.timed and len(steps) > 1:
-            times = self._times(steps) if original.calls_again else Times(reason=NEVER_WARM)
+            known = placements.times(steps[-1])
+            times = self._times(steps, known) if original.calls_again else Times(reason=NEVER_WARM)
         return self._outcome(first, steps, proof, times, notes, placements.told(steps[-1]))
 
     def _search(
@@ -466,11 +467,12 @@ class _Search:
             self.log.keep(tried)
         return found, other
 
-    def _times(self, steps: list[SearchStep]) -> Times | None:
-        """Of all together; and of each alone, where there are several and there is time."""
+    def _times(self, steps: list[SearchStep], known: Times | None) -> Times | None:
+        """Of all together, unless that is known; and of each alone, where there are several and
+        there is time."""
         kept = [(before, tried) for before, after in pairwise(steps) for tried in after.kept]
         self.options.progress("timing", 0, len(kept))
-        times = self._measured(Version(), steps[-1].version, _ROUNDS, _COLD_ROUNDS)
+        times = known or self._measured(Version(), steps[-1].version, _ROUNDS, _COLD_ROUNDS)
         for number, (before, tried) in enumerate(kept, 1):
             alone = times
             if len(kept) > 1 and times is not None and times.warm_call is not None:

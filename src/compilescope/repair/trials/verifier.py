@@ -382,7 +382,7 @@ def _weighed(bench: Workbench, before: Version, after: Version, rounds: int) -> 
                 found = bench.weigh(version, caches=Path(folders[side]))
                 if found is not None and found.warm_s is not None:
                     warm[side].append(found.warm_s)
-    old, new = (Timed(steady=_spread(each)) for each in warm)
+    old, new = (Timed(steady=spread(each)) for each in warm)
     reason = NEVER_WARM if old.steady is None or new.steady is None else ""
     return Times(old, new, reason, imports=bool(bench.cold))
 
@@ -390,7 +390,7 @@ def _weighed(bench: Workbench, before: Version, after: Version, rounds: int) -> 
 def _another_round_tells(before: Sequence[CapturedRun], after: Sequence[CapturedRun]) -> bool:
     """Not where no call is warm, nor where warm calls of both take as long: what two rounds leave
     open, no third one settles."""
-    old, new = (_spread(_known(_steady_s, runs)) for runs in (before, after))
+    old, new = (spread(_known(_steady_s, runs)) for runs in (before, after))
     if old is None and new is None:
         return False
     overlap = old is not None and new is not None and old.low <= new.high and new.low <= old.high
@@ -399,9 +399,9 @@ def _another_round_tells(before: Sequence[CapturedRun], after: Sequence[Captured
 
 def _timed(runs: Sequence[CapturedRun], cold: int) -> Timed:
     return Timed(
-        steady=_spread(_known(_steady_s, runs)),
-        first=_spread(_known(_warmup_s, runs[:cold])),
-        whole=_spread([run.seconds for run in runs[:cold]]),
+        steady=spread(_known(_steady_s, runs)),
+        first=spread(_known(_warmup_s, runs[:cold])),
+        whole=spread([run.seconds for run in runs[:cold]]),
     )
 
 
@@ -428,7 +428,8 @@ def _warmup_s(run: CapturedRun) -> float | None:
     return sum(times) / 1e9 if times else None
 
 
-def _spread(seconds: list[float]) -> Spread | None:
+def spread(seconds: list[float]) -> Spread | None:
+    """None of none."""
     if not seconds:
         return None
     return Spread(statistics.median(seconds), min(seconds), max(seconds), len(seconds))
