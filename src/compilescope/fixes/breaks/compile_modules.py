@@ -118,7 +118,7 @@ FIX = Fix(
     why="The function does the same in the same order, in Python. The modules that it calls are "
     "compiled by `Module.compile()`, which changes neither their names nor what they hold.",
     propose=_propose,
-    placement="the modules it calls",
+    placement="the modules",
     observable=True,
     only_run_tells=True,
 )

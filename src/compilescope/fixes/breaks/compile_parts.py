@@ -56,7 +56,7 @@ FIX = Fix(
     why="The function does the same in the same order. Dynamo leaves its own frame alone, and "
     "compiles the functions that it calls: those with what stood around the line.",
     propose=_propose,
-    placement="the parts around it",
+    placement="the parts",
     observable=True,
     only_run_tells=True,
 )

@@ -30,7 +30,7 @@ FIX = Fix(
     kind="source",
     why="The function does what it did, in Python. Where it is called, the graph breaks once.",
     propose=_propose,
-    placement="all but the helper",
+    placement="all but helper",
     observable=True,
     only_run_tells=True,
 )

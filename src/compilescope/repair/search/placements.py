@@ -43,13 +43,13 @@ _LONG_S = 20.0
 """Of a run, from which on there is one other and one round. Chosen: what is compared is not to take
 longer than what was searched."""
 _ALIKE = 1.05
-"""Times the fastest warm call. Chosen: less is not told apart in so few calls, and a smaller change
-is worth it."""
+"""Times the fastest version's slower round. Chosen: less is not told apart in so few calls, and a
+smaller change is worth it."""
 _SHARE_ALIKE = 0.8
 """Times the largest share of compiled operators, where nothing was timed. Chosen: the loss behind a
 model is a few operators, and a model's blocks are most of them."""
 
-_TOGETHER = "all fixes together"
+_TOGETHER = "all fixes"
 
 
 @dataclass
@@ -206,10 +206,10 @@ class Placements:
 def _best(rows: Sequence[_Placed]) -> _Placed:
     least = min(row.lost for row in rows)
     alike = [row for row in rows if row.lost == least]
-    warm = [row.warm_s for row in alike]
-    if all(each is not None for each in warm):
-        fastest = min(each for each in warm if each is not None)
-        alike = [row for row in alike if (row.warm_s or 0.0) <= _ALIKE * fastest]
+    warm = [row.steady for row in alike if row.steady is not None]
+    if len(warm) == len(alike):
+        slowest = min(warm, key=lambda each: each.median).high
+        alike = [row for row in alike if row.steady and row.steady.low <= _ALIKE * slowest]
     elif all(row.share is not None for row in alike):
         most = max(row.share or 0.0 for row in alike)
         alike = [row for row in alike if (row.share or 0.0) >= _SHARE_ALIKE * most]
