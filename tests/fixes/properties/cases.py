@@ -600,6 +600,18 @@ class Net(torch.nn.Module):
         call="Net()",
     ),
     Case(
+        "log-outside",
+        _program("""
+def f(x):
+    error = (x * 2 - 1).square()
+    loss = error.mean()
+    if x.ndim > 0:
+        largest = error.max()
+        print("loss", loss.item(), "largest", largest.item())
+    return loss
+"""),
+    ),
+    Case(
         "outside-of-compiled",
         _program("""
 def f(x):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from compilescope.fixes.statements.outputs import output_of
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.tensors import facts_of, is_static
 from compilescope.source.flow import liveness, operators
@@ -21,7 +22,7 @@ from compilescope.source.flow.aliasing import (
     is_fresh_local,
     runs_without_grad,
 )
-from compilescope.source.flow.liveness import parameters, targets
+from compilescope.source.flow.liveness import is_read_later, parameters, targets
 from compilescope.source.flow.purity import first, short
 from compilescope.source.refusals import NeedsRun, NotMeant, Refused
 from compilescope.source.syntax.module import SourceModule
@@ -74,6 +75,20 @@ def parts_of(block: cst.CSTNode) -> Iterator[Small]:
             yield from each.body
         else:
             yield each
+
+
+def only_reports(subject: Subject, branch: cst.BaseStatement, part: cst.CSTNode) -> bool:
+    """It logs, or computes what is logged and read nowhere after the branch."""
+    module = subject.module
+    if isinstance(part, cst.Expr):
+        return output_of(module, part.value) is not None
+    if not isinstance(part, cst.Assign) or first(module, [part.value], "effect", "random"):
+        return False
+    return all(
+        isinstance(target, cst.Name)
+        and not is_read_later(module, subject.function, branch, target.value)
+        for target in targets(part)
+    )
 
 
 def read_effect(subject: Subject, function: cst.FunctionDef, part: Small) -> list[Effect]:

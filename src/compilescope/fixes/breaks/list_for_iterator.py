@@ -241,7 +241,9 @@ def _check_may_all_run(module: SourceModule, given: cst.BaseExpression) -> None:
     if any(module.calls(each, *_ENDLESS) for each in calls):
         raise Refused(f"`{short(module, given)}` never ends")
     if not isinstance(given, cst.GeneratorExp):
-        raise Refused(f"what runs beside it may end before `{short(module, given)}` does")
+        raise Refused(
+            f"what is gone through beside it may end before `{short(module, given)}` does"
+        )
     parts: list[cst.CSTNode] = [given.elt]
     loop: cst.CompFor | None = given.for_in
     while loop is not None:

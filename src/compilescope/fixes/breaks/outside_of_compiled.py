@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from compilescope.fixes.branches.effects import parts_of
+from compilescope.fixes.branches.effects import only_reports, parts_of
 from compilescope.fixes.compilation.frames import at_root, check_root, own_statement, stays_outside
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.statements.marks import leave_alone
-from compilescope.fixes.statements.outputs import only_reports, output_of
+from compilescope.fixes.statements.outputs import output_of
 from compilescope.fixes.statements.shell import Shell
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.tensors import is_static

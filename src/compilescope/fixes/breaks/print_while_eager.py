@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compilescope.fixes.branches.effects import parts_of
+from compilescope.fixes.branches.effects import only_reports, parts_of
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
-from compilescope.fixes.statements.outputs import only_reports, output_call, output_of
+from compilescope.fixes.statements.outputs import output_call, output_of
 from compilescope.fixes.subject import Subject
 from compilescope.source.flow.purity import first
 from compilescope.source.refusals import NeedsRun

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from typing import Literal
 
 from compilescope.fixes.subject import Subject
-from compilescope.source.flow.liveness import is_read_later, targets
-from compilescope.source.flow.purity import first
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.bindings import definitions_of
 from compilescope.source.syntax.module import SourceModule
@@ -123,20 +121,6 @@ def _outwards(subject: Subject) -> list[cst.CSTNode]:
             break
         around.append(above)
     return around
-
-
-def only_reports(subject: Subject, branch: cst.BaseStatement, part: cst.CSTNode) -> bool:
-    """It logs, or computes what is logged and read nowhere after the branch."""
-    module = subject.module
-    if isinstance(part, cst.Expr):
-        return output_of(module, part.value) is not None
-    if not isinstance(part, cst.Assign) or first(module, [part.value], "effect", "random"):
-        return False
-    return all(
-        isinstance(target, cst.Name)
-        and not is_read_later(module, subject.function, branch, target.value)
-        for target in targets(part)
-    )
 
 
 def _lone_call(subject: Subject) -> cst.Call | None:

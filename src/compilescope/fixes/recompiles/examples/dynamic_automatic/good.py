@@ -12,6 +12,9 @@ class Recall(nn.Module):
         return self.seen.sum() + x.shape[0]
 
 
-recall = torch.compile(Recall(), backend="eager")
-for _ in range(5):
-    recall(torch.ones(2, 3))
+net = Recall()
+recall = torch.compile(net, backend="eager")
+for _ in range(2):
+    net.seen = None
+    for _ in range(5):
+        recall(torch.ones(2, 3))
