@@ -19,7 +19,7 @@ def _propose(subject: Subject) -> Patch:
     edit = Edit(last.module)
     leave_alone(edit, last.function)
     states = f"`{last.function.name.value}` and all that it calls runs eagerly."
-    return Patch(edit.files(), states=states, allows=frozenset({"compiles-less"}))
+    return Patch(edit.files(), states=states, allows=frozenset({"compiles-less"}), keeps_break=True)
 
 
 FIX = Fix(

@@ -100,7 +100,9 @@ class Placements:
         """The version that is better than what was found; None where none is. `steps`: the
         original and what was kept, which has been proven."""
         kept = [tried for step in steps for tried in step.kept]
-        placed = next((each for each in kept if self._placement(each)), None)
+        # What was kept before it changed more than what is compiled.
+        mended = steps[1].kept if len(steps) > 1 else []
+        placed = next((each for each in mended if self._placement(each)), None)
         if placed is None:
             return None
         last, first = steps[-1], steps[0].captured

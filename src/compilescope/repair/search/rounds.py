@@ -219,20 +219,26 @@ class _Search:
                 program = replace(program, facts=base.survey(places))
         subjects = [replace(each, program=program) for each in subjects]
         waiting = deque(subjects)
-        won, followed = self._each_alone(base, waiting, until_won=True)
+        # What leaves a part to eager execution comes first where it may do all of it alone; later,
+        # where nothing else wins.
+        whole = base.version != Version()
+        won, followed = self._each_alone(base, waiting, until_won=True, whole=whole)
         if won and won[0].patch.leaves_graph:
-            whole = self._kept_whole(base, program, won[0], subjects)
-            if isinstance(whole, SearchStep):
-                return whole
-            won = [whole or won[0]]
+            other = self._kept_whole(base, program, won[0], subjects)
+            if isinstance(other, SearchStep):
+                return other
+            won = [other or won[0]]
         if won and waiting:
             step = self._at_once(base, program, won[0], waiting)
             if step is not None:
                 return step
-            more, behind = self._each_alone(base, waiting, won)
+            whole = whole or not won[0].patch.leaves_graph
+            more, behind = self._each_alone(base, waiting, won, whole=whole)
             won, followed = [*won, *more], [*followed, *behind]
-        if not won and not followed:
-            won, followed = self._each_alone(base, deque(subjects), keeping=True)
+        for whole in (True, False):
+            if not won and not followed:
+                again = deque(subjects)
+                won, followed = self._each_alone(base, again, keeping=True, whole=whole)
         try:
             with self.budget.joining():
                 step = self._together(base, program, won) if won else None
@@ -248,7 +254,7 @@ class _Search:
         """What wins as much as a fix that leaves a part to eager execution, and leaves less.
 
         Where several lines are lost, their first proposals are tried once, all together: one of
-        them alone does not win as much.
+        them alone does not win as much. A line without any may be lost only for another.
         """
         mended = [each for each in subjects if has_vanished(each, leaving.verification)]
         found: Tried | SearchStep | None = None
@@ -271,8 +277,8 @@ class _Search:
             if proposal is not None and not proposal.patch.needs_human:
                 proposals.setdefault((each.file, each.line), proposal)
         lines = {(each.file, each.line) for each in mended}
-        if proposals.keys() != lines or self.budget.is_spent:
-            return None
+        if 2 * len(proposals) < len(lines) or not proposals or self.budget.is_spent:
+            return None  # Too much would still be lost.
         group = [list(proposals.values())[at] for at in merged(program, [*proposals.values()])[1]]
         self.options.progress(f"{len(group)} fixes at once", 0, 0)
         version = version_with(base, program, group)
