@@ -29,9 +29,9 @@ _COMMON = """
 self cls args kwargs fn L G np nn F pd plt tl tqdm numpy torch eager inductor aot_eager cudagraphs
 aot_eager_decomp_partition aot_ts openxla tvm onnxrt dim keepdim dtype device requires_grad backend
 dynamic fullgraph mode inplace memory_format out training weight bias forward backward config
-param_groups lr params foreach capturable isolate_recompiles persistent dataclass dataclasses Enum
-ABC abstractmethod Any Optional Union Callable Iterable Iterator Sequence Tuple List Dict Set
-annotations __future__ typing math random logging warnings warn time json os io sys re copy
+param_groups lr alpha value params foreach capturable isolate_recompiles persistent dataclass
+dataclasses Enum ABC abstractmethod Any Optional Union Callable Iterable Iterator Sequence Tuple
+List Dict Set annotations __future__ typing math random logging warnings warn time json os io sys re copy
 functools itertools collections contextlib threading contextmanager nullcontext defaultdict
 OrderedDict namedtuple deque Counter cell_contents builtins __main__ inf nan NoneType Logger
 TextIOWrapper BufferedReader BufferedWriter _warnings _operator operator perf_counter getLogger
