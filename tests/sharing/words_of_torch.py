@@ -27,17 +27,18 @@ _LONGEST = 40
 # Seen in every program, and what the rules look for.
 _COMMON = """
 self cls args kwargs fn L G np nn F pd plt tl tqdm numpy torch eager inductor aot_eager cudagraphs
-aot_eager_decomp_partition aot_ts openxla tvm onnxrt dim keepdim dtype device requires_grad backend
-dynamic fullgraph mode inplace memory_format out training weight bias forward backward config
-param_groups lr alpha value params foreach capturable isolate_recompiles persistent dataclass
-dataclasses Enum ABC abstractmethod Any Optional Union Callable Iterable Iterator Sequence Tuple
-List Dict Set annotations __future__ typing math random logging warnings warn time json os io sys re copy
-functools itertools collections contextlib threading contextmanager nullcontext defaultdict
-OrderedDict namedtuple deque Counter cell_contents builtins __main__ inf nan NoneType Logger
-TextIOWrapper BufferedReader BufferedWriter _warnings _operator operator perf_counter getLogger
-debug info warning error critical exception log placeholder get_attr call_module call_function
-call_method output cpu cuda mps xpu hpu mtia xla meta privateuseone ipu Sym f16 bf16 f32 f64 c32 c64
-c128 i8 i16 i32 i64 u8 u16 u32 u64 b8 f8e4m3fn f8e5m2 primals tangents getitem
+aot_eager_decomp_partition aot_ts openxla tvm onnxrt dim keepdim dtype device requires_grad
+backend dynamic fullgraph mode inplace memory_format out training weight bias forward backward
+config param_groups lr alpha value params foreach capturable isolate_recompiles persistent
+dataclass dataclasses Enum ABC abstractmethod Any Optional Union Callable Iterable Iterator
+Sequence Tuple List Dict Set annotations __future__ typing math random logging warnings warn time
+json os io sys re copy functools itertools collections contextlib threading contextmanager
+nullcontext defaultdict OrderedDict namedtuple deque Counter cell_contents builtins __main__ inf
+nan NoneType Logger TextIOWrapper BufferedReader BufferedWriter _warnings _operator operator
+perf_counter getLogger debug info warning error critical exception log placeholder get_attr
+call_module call_function call_method output cpu cuda mps xpu hpu mtia xla meta privateuseone ipu
+Sym f16 bf16 f32 f64 c32 c64 c128 i8 i16 i32 i64 u8 u16 u32 u64 b8 f8e4m3fn f8e5m2 primals
+tangents getitem
 """
 _STDLIB = """
 abc argparse array ast asyncio atexit base64 bisect builtins cmath collections concurrent.futures
