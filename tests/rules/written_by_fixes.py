@@ -34,8 +34,14 @@ def _words_of(program: str) -> set[str]:
 @cache
 def _written_by(fix_id: str) -> frozenset[str]:
     [fix] = [fix for fix in all_fixes() if fix.id == fix_id]
-    added = (_words_of(each.good) - _words_of(each.bad) for each in fix.examples)
+    added = (
+        _words_of(each.good) - _words_of(each.bad) - _defined(each.bad) for each in fix.examples
+    )
     return frozenset().union(*added)
+
+
+def _defined(program: str) -> set[str]:
+    return {node.name for node in ast.walk(ast.parse(program)) if isinstance(node, ast.FunctionDef)}
 
 
 def answering(keys: Iterable[str]) -> list[str]:
