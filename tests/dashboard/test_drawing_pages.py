@@ -31,7 +31,7 @@ from gone import is_gone
 
 def with_drawing(work: Callable[[DrawingWorkers], Awaitable[Any]], **options: Any) -> Any:
     async def main() -> Any:
-        drawing = DrawingWorkers(**{"workers": 1, "patience": 60, **options})
+        drawing = DrawingWorkers(**{"workers": 1, "patience": 600, **options})
         try:
             return await work(drawing)
         finally:
@@ -100,7 +100,7 @@ def test_a_long_drawing_goes_on_while_readers_are_told_to_wait(tmp_path: Path) -
             with pytest.raises(StillDrawing):
                 await drawing.draw(dawdle, str(gate))
         gate.touch()
-        assert await drawing.draw(dawdle, str(gate), patience=60) == "done"
+        assert await drawing.draw(dawdle, str(gate), patience=600) == "done"
 
     with_drawing(work, patience=0.05)
 
@@ -160,7 +160,7 @@ import asyncio, os, signal
 from compilescope.dashboard.drawing_workers import DrawingWorkers
 
 async def main():
-    print(await DrawingWorkers(workers=1).draw(os.getpid), flush=True)
+    print(await DrawingWorkers(workers=1, patience=600).draw(os.getpid), flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 
 if __name__ == "__main__":
