@@ -21,7 +21,7 @@ def is_size(subject: str) -> bool:
 
 
 def is_number(text: str) -> bool:
-    """A Python number, as torch prints it."""
+    """A Python number, as torch prints it; not NaN or infinity, which Dynamo keeps constant."""
     return _NUMBER.match(text) is not None
 
 

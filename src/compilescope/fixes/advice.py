@@ -330,7 +330,7 @@ class _Adviser(msgspec.Struct, dict=True):
         stops = self.program.stops
         subject = Subject(finding, self.program)
         proposals = proposals_for(subject, most=_MOST_PROPOSALS + len(spoken))
-        made = _said([each for each in proposals.made if each[0].id not in spoken])
+        made = _leave_out_untold([each for each in proposals.made if each[0].id not in spoken])
         remedies = tuple(each for each in finding.remedy if each.kind != "program")
         last = [self._proposed(subject, *each) for each in made if each[0].order >= _LAST_RESORT]
         offered = [self._proposed(subject, *each) for each in made if each[0].order < _LAST_RESORT]
@@ -495,7 +495,7 @@ def sentence(title: str, more: str) -> str:
     return f"{head.rstrip('.')}. {more}" if more else f"{head.rstrip('.')}."
 
 
-def _said(made: list[tuple[Fix, Patch]]) -> list[tuple[Fix, Patch]]:
+def _leave_out_untold(made: list[tuple[Fix, Patch]]) -> list[tuple[Fix, Patch]]:
     """Where the lines themselves can be changed, what takes a run to say anything is no advice."""
     source = [each for each in made if each[0].kind == "source"]
     if all(fix.only_run_tells for fix, _ in source):

@@ -34,11 +34,10 @@ from compilescope.report.blocks import (
     prose,
     words,
 )
-from compilescope.report.placements import PLACEMENTS, placement_blocks
+from compilescope.report.placements import PLACEMENTS, VERDICT_STYLES, placement_blocks
 from compilescope.report.places import count, place
 from compilescope.report.render.spans import duration
 
-_VERDICTS: dict[str, Style] = {"verified": "good", "rejected": "bad", "unverified": "warn"}
 # Chosen: what is read at a glance; the rest is counted.
 _MOST_LEFT = 30
 _MOST_CAUSES = 4
@@ -304,7 +303,7 @@ def _open_item(number: int, row: _Row, root: str, told: set[tuple[str, str]]) ->
 def _verdict(attempt: FixAttempt) -> Span:
     """Of a fix; where none fits, nothing was judged."""
     if _fix(attempt):
-        return Span(attempt.verdict, _VERDICTS[attempt.verdict])
+        return Span(attempt.verdict, VERDICT_STYLES[attempt.verdict])
     return Span("no fix" if _was_tried(attempt) else "not tried", "warn")
 
 

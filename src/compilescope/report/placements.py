@@ -10,7 +10,7 @@ from compilescope.report.blocks import Block, Span, Style, Table, Words, note, w
 from compilescope.report.render.spans import duration
 
 PLACEMENTS = "Where to compile"
-_STYLES: dict[str, Style] = {
+VERDICT_STYLES: dict[str, Style] = {
     "verified": "good",
     "apart": "warn",
     "rejected": "bad",
@@ -48,4 +48,4 @@ def _row(each: Placement, *, timed: bool, built: bool) -> tuple[Words, ...]:
         memory = each.memory_bytes
         cells.append(words(f"{memory / 1e6:.0f} MB" if memory is not None else ""))
     verdict = "" if each.verdict == "original" else each.verdict
-    return (*cells, words(Span(verdict, _STYLES[each.verdict])))
+    return (*cells, words(Span(verdict, VERDICT_STYLES[each.verdict])))

@@ -15,22 +15,13 @@ from compilescope.report.blocks import (
     Paragraph,
     Part,
     Span,
-    Style,
     Table,
     Words,
     note,
     prose,
     words,
 )
-from compilescope.report.placements import PLACEMENTS, placement_blocks
-
-_STYLES: dict[str, Style] = {
-    "verified": "good",
-    "apart": "warn",
-    "rejected": "bad",
-    "unverified": "warn",
-    "refused": "dim",
-}
+from compilescope.report.placements import PLACEMENTS, VERDICT_STYLES, placement_blocks
 
 
 class TuningView(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,7 +113,7 @@ def _row(each: TuneAttempt) -> tuple[Words, ...]:
     kept = " *" if each.kept else ""
     return (
         words(Span(each.candidate, "strong"), kept),
-        words(Span(each.verdict, _STYLES[each.verdict])),
+        words(Span(each.verdict, VERDICT_STYLES[each.verdict])),
         words(_speedup(each)),
         words(each.numbers),
         words(_memory(each.memory_bytes)),

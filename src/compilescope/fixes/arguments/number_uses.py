@@ -312,8 +312,8 @@ def _binds_loosely(node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.BinaryOperation) and not node.lpar
 
 
-def is_number(text: str) -> bool:
-    """Is it what Python or torch prints of a number?"""
+def is_float_text(text: str) -> bool:
+    """Is it what Python or torch prints of a number, NaN and infinity too?"""
     try:
         float(text)
     except ValueError:

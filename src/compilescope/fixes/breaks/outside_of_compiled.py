@@ -26,16 +26,8 @@ _TESTS = kinds(lambda: (cst.Comparison, cst.Call))
 
 
 def _propose(subject: Subject) -> Patch:
-    helper = None
-    try:
-        check_root(subject)
-    except NotMeant:
-        raise
-    except Refused:
-        # What a check computes is little; of another call nobody knows.
-        if subject.rule != "validation-guard":
-            raise
-        subject, helper = at_root(subject), subject
+    # What a check computes is little; of another call nobody knows.
+    subject, helper = _find_root(subject, follow=subject.rule == "validation-guard")
     try:
         return _outside(subject, helper, all_sites=True)
     except Refused as reason:
@@ -44,6 +36,20 @@ def _propose(subject: Subject) -> Patch:
             return _outside(subject, helper, all_sites=False)
         except Refused as other:
             raise (other if isinstance(reason, NotMeant) else reason) from None
+
+
+def _find_root(subject: Subject, *, follow: bool) -> tuple[Subject, Subject | None]:
+    """The subject in the function that is compiled, and the one in a helper that it calls, where
+    those are `follow`ed."""
+    try:
+        check_root(subject)
+    except NotMeant:
+        raise
+    except Refused:
+        if not follow:
+            raise
+        return at_root(subject), subject
+    return subject, None
 
 
 def _outside(subject: Subject, helper: Subject | None, *, all_sites: bool) -> Patch:
@@ -102,13 +108,7 @@ def _only_raises(subject: Subject, statement: cst.CSTNode) -> bool:
 
 
 def _propose_log(subject: Subject) -> Patch:
-    helper = None
-    try:
-        check_root(subject)
-    except NotMeant:
-        raise
-    except Refused:
-        subject, helper = at_root(subject), subject
+    subject, helper = _find_root(subject, follow=True)
     if helper is None:
         outside = [each for each in stays_outside(subject, all_sites=True) if _logs(subject, each)]
         pure = [each for each in outside if _changes_nothing(subject, each)]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from compilescope.fixes.arguments.guarded import cause_of, compiled_parameter
-from compilescope.fixes.arguments.number_uses import NumberUses, is_number
+from compilescope.fixes.arguments.number_uses import NumberUses, is_float_text
 from compilescope.fixes.compilation.frames import own_statement
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
@@ -55,7 +55,7 @@ _WORDS = {
 
 def _propose(subject: Subject) -> Patch:
     cause = cause_of(subject)
-    if not all(is_number(text) for text in (cause.expected, cause.actual)):
+    if not all(is_float_text(text) for text in (cause.expected, cause.actual)):
         raise NotMeant(f"`{cause.subject}` is not a number")
     module, function, name = compiled_parameter(subject)
     if not isinstance(function, cst.FunctionDef):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from compilescope.fixes.arguments.calls import CallSite
 from compilescope.fixes.arguments.edits import CallEdits, wrap_argument
 from compilescope.fixes.arguments.guarded import cause_of, compiled_parameter
-from compilescope.fixes.arguments.number_uses import NumberUses, is_number
+from compilescope.fixes.arguments.number_uses import NumberUses, is_float_text
 from compilescope.fixes.compilation.own_files import own_modules
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
@@ -25,7 +25,7 @@ def _rounded(subject: Subject) -> Patch:
 def _propose(subject: Subject, *, rounded: bool) -> Patch:
     cause = cause_of(subject)
     whole = all(text.lstrip("-").isdigit() for text in (cause.expected, cause.actual))
-    if not whole and not all(is_number(text) for text in (cause.expected, cause.actual)):
+    if not whole and not all(is_float_text(text) for text in (cause.expected, cause.actual)):
         raise NotMeant(f"`{cause.subject}` is not a number")
     module, function, name = compiled_parameter(subject)
     edits = CallEdits(subject)
