@@ -227,3 +227,31 @@ def test_nothing_is_unpickled() -> None:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 names = [alias.name for alias in node.names] + [getattr(node, "module", "") or ""]
                 assert not {"pickle", "marshal", "shelve", "dill"} & set(names), path
+
+
+TENSORS = {
+    "arange",
+    "empty",
+    "full",
+    "linspace",
+    "ones",
+    "rand",
+    "randint",
+    "randn",
+    "tensor",
+    "zeros",
+}
+BESIDE_A_PROGRAM = {"repair", "tensors", "diff"}
+
+
+def test_tensors_of_ours_ignore_the_default_device_of_a_program() -> None:
+    """A program may have called `torch.set_default_device`."""
+    for path in sources():
+        if path.relative_to(PACKAGE).parts[0] not in BESIDE_A_PROGRAM:
+            continue
+        for node in nodes_of(path):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            made = getattr(node.func.value, "id", "") == "torch" and node.func.attr in TENSORS
+            named = "device" in {keyword.arg for keyword in node.keywords}
+            assert named or not made, f"{path}:{node.lineno}"

@@ -224,9 +224,11 @@ def _remade(
     if tensor.is_floating_point() and fill is _alike:
         values = values * flavour.scale
         if flavour.special and values.numel():
-            places = torch.randint(0, values.numel(), (len(_SPECIAL),), generator=generator)
+            places = torch.randint(
+                0, values.numel(), (len(_SPECIAL),), generator=generator, device="cpu"
+            )
             flat = values.reshape(-1)
-            flat[places] = torch.tensor(_SPECIAL, dtype=torch.float64)
+            flat[places] = torch.tensor(_SPECIAL, dtype=torch.float64, device="cpu")
             values = flat.reshape(shape)
     made = torch.empty(tuple(shape), dtype=tensor.dtype, device=tensor.device)
     if tuple(shape) == tuple(tensor.shape) and 0 not in tensor.stride():
@@ -256,7 +258,7 @@ def _alike(flat: torch.Tensor, shape: tuple[int, ...], generator: torch.Generato
     wide = flat.to(torch.float64)
     mean = float(wide.mean()) if flat.numel() else 0.0
     spread = float(wide.std()) if flat.numel() > 1 else 0.0
-    noise = torch.randn(shape, generator=generator, dtype=torch.float64)
+    noise = torch.randn(shape, generator=generator, dtype=torch.float64, device="cpu")
     return noise * (spread or 1.0) + mean
 
 
@@ -264,9 +266,9 @@ def _in_range(
     flat: torch.Tensor, shape: tuple[int, ...], generator: torch.Generator
 ) -> torch.Tensor:
     if not flat.numel():
-        return torch.zeros(shape, dtype=flat.dtype)
+        return torch.zeros(shape, dtype=flat.dtype, device="cpu")
     low, high = int(flat.min()), int(flat.max())
-    return torch.randint(low, high + 1, shape, generator=generator)
+    return torch.randint(low, high + 1, shape, generator=generator, device="cpu")
 
 
 def _shuffled(
@@ -274,5 +276,5 @@ def _shuffled(
 ) -> torch.Tensor:
     """Drawn from the numbers that are there."""
     if not flat.numel():
-        return torch.zeros(shape, dtype=flat.dtype)
-    return flat[torch.randint(0, flat.numel(), shape, generator=generator)]
+        return torch.zeros(shape, dtype=flat.dtype, device="cpu")
+    return flat[torch.randint(0, flat.numel(), shape, generator=generator, device="cpu")]

@@ -108,7 +108,9 @@ class Comparer:
         truth = exact if _is_number(exact) else None
         found = self._numbers(path, one, other, truth)
         if found.verdict != "pass" and isinstance(one, float) and isinstance(other, float):
-            near = [torch.tensor(value, dtype=self._narrowest) for value in (one, other)]
+            near = [
+                torch.tensor(value, dtype=self._narrowest, device="cpu") for value in (one, other)
+            ]
             rounded = self._numbers(path, near[0], near[1], truth)
             if rounded.verdict == "pass":
                 words = f"{rounded.reason} (read off a tensor of {self._narrowest})"

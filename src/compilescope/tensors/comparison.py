@@ -401,14 +401,14 @@ def map_errors(reference: Any, test: Any, rows: int = 24, columns: int = 64) -> 
     one, other = pair.reference.permute(back), pair.test.permute(back)
     width = _width(tuple(one.shape), columns)
     height = -(-one.numel() // width)
-    grid = torch.zeros(min(height, rows), min(width, columns), dtype=torch.float64)
+    grid = torch.zeros(min(height, rows), min(width, columns), dtype=torch.float64, device="cpu")
     counts: dict[int, int] = {}
     flat, twin = one.reshape(-1), other.reshape(-1)
     for start in range(0, flat.numel(), _CHUNK):
         end = start + _CHUNK
         part = ChunkNumbers.of(pair, flat[start:end], twin[start:end].to(flat.device))
         errors = part.errors.masked_fill(part.disagreeing(True), math.inf).cpu()
-        place = torch.arange(start, start + errors.numel())
+        place = torch.arange(start, start + errors.numel(), device="cpu")
         row = torch.div(place, width, rounding_mode="floor") * grid.shape[0] // height
         cell = row * grid.shape[1] + place % width * grid.shape[1] // width
         grid.view(-1).scatter_reduce_(0, cell, errors, "amax")

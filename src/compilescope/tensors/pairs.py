@@ -68,12 +68,12 @@ def as_tensor(value: Any) -> torch.Tensor:
     if isinstance(value, torch.Tensor):
         return value
     if isinstance(value, float):
-        return torch.tensor(value, dtype=torch.float64)
+        return torch.tensor(value, dtype=torch.float64, device="cpu")
     if isinstance(value, complex):
-        return torch.tensor(value, dtype=torch.complex128)
+        return torch.tensor(value, dtype=torch.complex128, device="cpu")
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        return torch.tensor(float(value), dtype=torch.float64)
-    return torch.as_tensor(value)
+        return torch.tensor(float(value), dtype=torch.float64, device="cpu")
+    return torch.as_tensor(value, device="cpu")
 
 
 def unravel(place: int, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -169,7 +169,7 @@ def _from_nested(one: torch.Tensor, other: torch.Tensor) -> tuple[torch.Tensor, 
     if [tuple(part.shape) for part in ours] != [tuple(part.shape) for part in theirs]:
         raise Incomparable("their nested parts have different shapes")
     if not ours:
-        return torch.empty(0), torch.empty(0)
+        return torch.empty(0, device="cpu"), torch.empty(0, device="cpu")
     return torch.cat([p.reshape(-1) for p in ours]), torch.cat([p.reshape(-1) for p in theirs])
 
 

@@ -249,7 +249,7 @@ def relative_error(reference: Any, test: Any) -> float | None:
     wide = torch.complex128 if reference.is_complex() or test.is_complex() else torch.float64
     one, other = reference.detach().to(wide), test.detach().to(wide)
     same = (one == other) | (one.isnan() & other.isnan())
-    apart = torch.where(same, torch.zeros((), dtype=wide), one - other).abs()
+    apart = torch.where(same, one.new_zeros(()), one - other).abs()
     if not bool(apart.isfinite().all()):
         return math.inf
     largest = float(one.abs().nan_to_num(0.0, 0.0, 0.0).max())

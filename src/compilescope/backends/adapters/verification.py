@@ -142,7 +142,7 @@ def _run(function: Any, owner: Any, inputs: Any) -> tuple[list[Any], list[Any]]:
 
 def _loss(result: torch.Tensor) -> torch.Tensor:
     """Every number counts, and each otherwise: a plain sum of a softmax has no gradient."""
-    weights = torch.linspace(0.5, 1.5, max(result.numel(), 1), dtype=torch.float64)
+    weights = torch.linspace(0.5, 1.5, max(result.numel(), 1), dtype=torch.float64, device="cpu")
     return (result.flatten() * weights.to(result)[: result.numel()]).sum()
 
 

@@ -80,8 +80,8 @@ def find_loss(output: Any) -> torch.Tensor | None:
 def weights_for(output: torch.Tensor, number: int) -> torch.Tensor:
     """Eighths from -1 to 1, which every precision holds exactly; the same in every run."""
     generator = torch.Generator().manual_seed(number)
-    steps = torch.randint(1, _STEPS + 1, output.shape, generator=generator)
-    signs = torch.randint(0, 2, output.shape, generator=generator) * 2 - 1
+    steps = torch.randint(1, _STEPS + 1, output.shape, generator=generator, device="cpu")
+    signs = torch.randint(0, 2, output.shape, generator=generator, device="cpu") * 2 - 1
     return (steps * signs / _STEPS).to(output.dtype).to(output.device)
 
 
@@ -332,7 +332,7 @@ def _nudge(tensors: Iterable[torch.Tensor]) -> None:
     generator = torch.Generator().manual_seed(0)
     for tensor in tensors:
         if tensor.is_floating_point() and is_plain(tensor) and not tensor.is_inference():
-            signs = torch.randint(0, 2, tensor.shape, generator=generator) * 2.0 - 1.0
+            signs = torch.randint(0, 2, tensor.shape, generator=generator, device="cpu") * 2.0 - 1.0
             factor = 1 + signs.to(torch.float64) * torch.finfo(tensor.dtype).eps
             with torch.no_grad():
                 tensor.copy_(tensor.to(torch.float64) * factor.to(tensor.device))

@@ -249,7 +249,9 @@ class OperatorNotes(TorchDispatchMode):  # type: ignore[misc]
         if "unique" in func._opname:
             # Python gives back only what was asked for; the others are indices and counts.
             rest = len(wanted) - len(given)
-            given += [torch.empty(given[0].shape[:1], dtype=torch.int64) for _ in range(rest)]
+            given += [
+                given[0].new_empty(given[0].shape[:1], dtype=torch.int64) for _ in range(rest)
+            ]
         if len(given) != len(wanted):
             raise Unclear(f"{func} depends on data")
         return given[0] if len(wanted) == 1 else tuple(given)

@@ -274,7 +274,9 @@ class Jitter(TorchDispatchMode):  # type: ignore[misc]
             return value
         if value.layout is not torch.strided or value.is_quantized or not value.numel():
             return value
-        steps = torch.randint(-1, 2, value.shape, generator=self._generator).to(value.device)
+        steps = torch.randint(-1, 2, value.shape, generator=self._generator, device="cpu").to(
+            value.device
+        )
         unit = torch.finfo(value.dtype).eps
         # Whole numbers are most often exact: flags, counts, sizes.
         whole = (value == value.round()) & (value.abs() < _WHOLE_BELOW)

@@ -260,8 +260,8 @@ def _of_whole(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generato
         return flat
     if recipe.kind == "extreme":
         info = torch.iinfo(flat.dtype)
-        ends = torch.tensor([info.max, info.min, info.max - 1], dtype=flat.dtype)
-        return ends[torch.arange(flat.numel()) % 3]
+        ends = torch.tensor([info.max, info.min, info.max - 1], dtype=flat.dtype, device="cpu")
+        return ends[torch.arange(flat.numel(), device="cpu") % 3]
     if recipe.kind == "large":
         # Their squares do not fit any more.
         return flat * 2 ** (torch.iinfo(flat.dtype).bits // 2 + 1)
@@ -284,8 +284,8 @@ def _beside(flat: torch.Tensor, recipe: InputRecipe) -> torch.Tensor:
 def _drawn(flat: torch.Tensor, count: int, generator: torch.Generator) -> torch.Tensor:
     """From the numbers that are there."""
     if not flat.numel():
-        return torch.zeros(count, dtype=flat.dtype)
-    return flat[torch.randint(0, flat.numel(), (count,), generator=generator)]
+        return torch.zeros(count, dtype=flat.dtype, device="cpu")
+    return flat[torch.randint(0, flat.numel(), (count,), generator=generator, device="cpu")]
 
 
 Maker = Callable[[torch.Tensor, InputRecipe, torch.Generator], torch.Tensor]
@@ -298,7 +298,7 @@ def _alike(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator) 
     wide = flat.to(torch.float64)
     mean = float(wide.mean()) if flat.numel() else 0.0
     spread = float(wide.std()) if flat.numel() > 1 else 0.0
-    noise = torch.randn(flat.shape, generator=generator, dtype=torch.float64)
+    noise = torch.randn(flat.shape, generator=generator, dtype=torch.float64, device="cpu")
     return noise * (spread or 1.0) + mean
 
 
@@ -306,8 +306,8 @@ def _planted(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator
     values = flat.clone()
     odd = (float("nan"),) if recipe.kind == "nan" else (float("inf"), -float("inf"))
     if values.numel():
-        places = torch.randint(0, values.numel(), (len(odd),), generator=generator)
-        values[places] = torch.tensor(odd, dtype=torch.float64).to(values.dtype)
+        places = torch.randint(0, values.numel(), (len(odd),), generator=generator, device="cpu")
+        values[places] = torch.tensor(odd, dtype=torch.float64, device="cpu").to(values.dtype)
     return values
 
 

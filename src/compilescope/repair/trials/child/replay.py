@@ -87,7 +87,9 @@ def move(state: State, recipe: InputRecipe, names: Collection[str]) -> None:
             continue
         # By the name: another version may hold more, or in another order.
         seed = zlib.crc32(f"{recipe.seed} {name}".encode())
-        noise = torch.randn(tensor.shape, generator=torch.Generator().manual_seed(seed))
+        noise = torch.randn(
+            tensor.shape, generator=torch.Generator().manual_seed(seed), device="cpu"
+        )
         with torch.no_grad():
             step = noise.to(tensor.device, tensor.dtype)
             tensor.add_(step * (tensor.abs() * _RELATIVE + _LEAST * (tensor == 0)))
