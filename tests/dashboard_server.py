@@ -57,7 +57,7 @@ _PATIENT: dict[str, Any] = {
 def serving(home: Path, *, last_words_s: int = 1, **more: Any) -> Iterator[Served]:
     """The dashboard over `home`, for as long as the block runs. `last_words_s`: how long what is
     under way may take at the end. `more`: fields of `Options`."""
-    patient = BrowserLimits(drawing_seconds=120)
+    patient = BrowserLimits(drawing_seconds=1200)
     more = {"folders": (home.parent,), "token": TOKEN, "limits": patient, **more}
     opened = listening(Options(home=home, **more))
     options = replace(Options(home=home, **more), port=opened.getsockname()[1])
