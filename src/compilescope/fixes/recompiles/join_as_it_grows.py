@@ -1,0 +1,130 @@
+"""A list of tensors that is longer in each call, and that the program only joins: it is kept joined,
+as a list with one tensor whose size varies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compilescope.findings.recompiles import RecompileFinding
+from compilescope.fixes.arguments.calls import is_plain
+from compilescope.fixes.arguments.guarded import cause_of
+from compilescope.fixes.compilation.own_files import own_modules
+from compilescope.fixes.fix import Fix
+from compilescope.fixes.patch import Patch, joining
+from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.grown_lists import GrownList, grown_list
+from compilescope.fixes.values.list_uses import Growth, growth_of
+from compilescope.patterns import late
+from compilescope.source.flow.aliasing import check_unchanged
+from compilescope.source.flow.purity import short
+from compilescope.source.refusals import NotMeant, Refused
+from compilescope.source.syntax.edit import Edit
+from compilescope.source.syntax.module import SourceModule
+from compilescope.source.trees import cst
+
+_WORD = late(r"[A-Za-z_]\w*")
+_RULE = "length-change"
+
+
+def _propose(subject: Subject) -> Patch:
+    cause = cause_of(subject)
+    wanted = _last_word(cause)
+    if cause.count < 2:
+        raise Refused(
+            "it had two lengths only, and a tensor of two sizes is compiled twice as well"
+        )
+    modules = own_modules(subject.program)
+    lists, refusals = _lists(modules)
+    meant = [each for each in lists if wanted in each.names]
+    if not meant:
+        raise refusals.get(wanted) or NotMeant("it is no list that is added to and joined")
+    places = {each.module.function_of(each.statement) for one in meant for each in one.growths}
+    words = {_last_word(each) for each in _lengths(subject)}
+    taken = [
+        each
+        for each in lists
+        if each in meant
+        or each.names & words
+        or any(growth.module.function_of(growth.statement) in places for growth in each.growths)
+    ]
+    return Patch(_joined(taken), allows=joining({each.dim for each in taken}))
+
+
+def _last_word(cause: RecompileFinding) -> str:
+    """`ks` of `len(self._modules['layers']._modules['0'].ks)`."""
+    words = _WORD.findall(cause.subject.partition(" != ")[0])
+    return words[-1] if words else ""
+
+
+def _lengths(subject: Subject) -> Iterator[RecompileFinding]:
+    for frame in subject.program.digest.recompiles:
+        yield from (each for each in frame.guards if each.rule == _RULE)
+
+
+def _lists(modules: list[SourceModule]) -> tuple[list[GrownList], dict[str, Refused]]:
+    """Those that can be kept joined, and by a name of the others why they cannot."""
+    found: list[GrownList] = []
+    refusals: dict[str, Refused] = {}
+    known: set[cst.CSTNode] = set()
+    for module in modules:
+        for node in module.walk():
+            growth = growth_of(module, node)
+            if growth is None or growth.statement in known:
+                continue
+            try:
+                one = grown_list(modules, growth)
+                for each in one.growths:
+                    _check(each)
+            except Refused as refused:
+                for word in _WORD.findall(module.code(growth.held)):
+                    refusals.setdefault(word, refused)
+                continue
+            known |= {each.statement for each in one.growths}
+            found.append(one)
+    return found, refusals
+
+
+def _check(growth: Growth) -> None:
+    """Raises `Refused` where a copy of the tensor is not as good as the tensor."""
+    module, function = growth.module, growth.module.function_of(growth.statement)
+    if not is_plain(growth.held):
+        raise Refused(f"`{short(module, growth.held)}` would be computed more than once")
+    if function is not None:
+        check_unchanged(module, function, growth.statement, [growth.value])
+
+
+def _joined(lists: list[GrownList]) -> dict[str, str]:
+    edits: dict[str, Edit] = {}
+    explained: set[cst.CSTNode | None] = set()
+    for each in lists:
+        for growth in dict.fromkeys(each.growths):
+            module, place = growth.module, growth.module.function_of(growth.statement)
+            edit = edits.setdefault(module.path, Edit(module))
+            held, value = module.code(growth.held), module.code(growth.value)
+            torch = edit.module_name("torch")
+            text = f"{held}[:] = [{torch}.cat((*{held}, {value}), dim={each.dim})]"
+            if place not in explained:
+                text = f"# kept joined: for each length of the list there would be a graph\n{text}"
+                explained.add(place)
+            made = edit.statements(text)[0]
+            assert isinstance(made, cst.SimpleStatementLine)
+            kept = growth.statement.with_changes(
+                body=[made.body[0].with_changes(semicolon=growth.statement.body[0].semicolon)],
+                leading_lines=made.leading_lines,
+            )
+            edit.replace_statement(growth.statement, [kept])
+    return {path: text for edit in edits.values() for path, text in edit.files().items()}
+
+
+FIX = Fix(
+    id="join-as-it-grows",
+    title="keep the list joined",
+    rules=frozenset({"recompile/length-change"}),
+    order=82,
+    kind="source",
+    only_run_tells=True,  # One compilation for a second size may stay: is that fewer?
+    why="Nothing but `torch.cat` sees what the list holds, and joined in parts or at once its tensors "
+    "give the same. One tensor whose size varies takes one graph, a list takes one for each length.",
+    propose=_propose,
+)
