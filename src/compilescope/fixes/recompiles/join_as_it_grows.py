@@ -29,32 +29,32 @@ _RULE = "length-change"
 
 def _propose(subject: Subject) -> Patch:
     cause = cause_of(subject)
-    wanted = _last_word(cause)
     if cause.count < 2:
         raise Refused(
             "it had two lengths only, and a tensor of two sizes is compiled twice as well"
         )
     modules = own_modules(subject.program)
     lists, refusals = _lists(modules)
-    meant = [each for each in lists if wanted in each.names]
+    words = _words(cause)
+    meant = next((found for word in words if (found := [e for e in lists if word in e.names])), [])
     if not meant:
-        raise refusals.get(wanted) or NotMeant("it is no list that is added to and joined")
+        known = (refusals[word] for word in words if word in refusals)
+        raise next(known, NotMeant("it is no list that is added to and joined"))
     places = {each.module.function_of(each.statement) for one in meant for each in one.growths}
-    words = {_last_word(each) for each in _lengths(subject)}
+    others = {word for each in _lengths(subject) for word in _words(each)[:1]}
     taken = [
         each
         for each in lists
         if each in meant
-        or each.names & words
+        or each.names & others
         or any(growth.module.function_of(growth.statement) in places for growth in each.growths)
     ]
     return Patch(_joined(taken), allows=joining({each.dim for each in taken}))
 
 
-def _last_word(cause: RecompileFinding) -> str:
-    """`ks` of `len(self._modules['layers']._modules['0'].ks)`."""
-    words = _WORD.findall(cause.subject.partition(" != ")[0])
-    return words[-1] if words else ""
+def _words(cause: RecompileFinding) -> list[str]:
+    """`ks`, then `_modules` and so on, of `len(self._modules['layers']._modules['0'].ks)`."""
+    return _WORD.findall(cause.subject.partition(" != ")[0])[::-1]
 
 
 def _lengths(subject: Subject) -> Iterator[RecompileFinding]:
@@ -90,8 +90,15 @@ def _check(growth: Growth) -> None:
     module, function = growth.module, growth.module.function_of(growth.statement)
     if not is_plain(growth.held):
         raise Refused(f"`{short(module, growth.held)}` would be computed more than once")
-    if function is not None:
-        check_unchanged(module, function, growth.statement, [growth.value])
+    if function is None:
+        return
+    check_unchanged(module, function, growth.statement, [growth.value])
+    for each in module.walk(function.body):
+        if isinstance(each, cst.Name) and module.code(growth.value) == each.value:
+            above = module.parent(each)
+            whole = module.parent(above) if isinstance(above, cst.Element) else each
+            if isinstance(module.parent(whole) if whole is not None else None, cst.Return):
+                raise Refused(f"`{each.value}` is returned too, and may be changed in place then")
 
 
 def _joined(lists: list[GrownList]) -> dict[str, str]:
@@ -102,8 +109,7 @@ def _joined(lists: list[GrownList]) -> dict[str, str]:
             module, place = growth.module, growth.module.function_of(growth.statement)
             edit = edits.setdefault(module.path, Edit(module))
             held, value = module.code(growth.held), module.code(growth.value)
-            torch = edit.module_name("torch")
-            text = f"{held}[:] = [{torch}.cat((*{held}, {value}), dim={each.dim})]"
+            text = f"{held}[:] = [{_join(edit, each, f'(*{held}, {value})')}]"
             if place not in explained:
                 text = f"# kept joined: for each length of the list there would be a graph\n{text}"
                 explained.add(place)
@@ -115,6 +121,18 @@ def _joined(lists: list[GrownList]) -> dict[str, str]:
             )
             edit.replace_statement(growth.statement, [kept])
     return {path: text for edit in edits.values() for path, text in edit.files().items()}
+
+
+def _join(edit: Edit, one: GrownList, tensors: str) -> str:
+    """The call, as the file itself writes it."""
+    module = edit.module
+    own = next((each.call for each in one.joins if each.module is module), None)
+    if own is None:
+        return f"{edit.module_name('torch')}.cat({tensors}, dim={one.dim})"
+    rest = [arg for arg in own.args if arg.keyword is None or arg.keyword.value != "tensors"]
+    rest = rest[1:] if len(rest) == len(own.args) else rest
+    bare = [module.code(arg.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for arg in rest]
+    return f"{module.code(own.func)}({', '.join([tensors, *bare])})"
 
 
 FIX = Fix(

@@ -21,6 +21,7 @@ from compilescope.fixes.arguments.callers import (
     last_name,
     parameter_for,
 )
+from compilescope.fixes.compilation.own_files import related_to
 from compilescope.fixes.values.list_uses import (
     JOINS,
     Growth,
@@ -29,6 +30,7 @@ from compilescope.fixes.values.list_uses import (
     dim_of,
     growth_of,
     is_asked,
+    is_without,
     key_of,
     looks_at_all_items,
 )
@@ -62,18 +64,18 @@ class GrownList(NamedTuple):
 def grown_list(modules: Sequence[SourceModule], first: Growth) -> GrownList:
     """The list that a statement adds to. Raises `Refused` where the program may do more with it
     than add to it, join it in one dimension, empty it and ask whether it is empty."""
-    search = _Search(modules)
-    search.follow(first.module, first.held)
-    search.look()
-    if not search.joins:
+    trail = _ListTrail(related_to(first.module, modules))
+    trail.follow(first.module, first.held)
+    trail.look()
+    if not trail.joins:
         raise Refused(f"`{short(first.module, first.held)}` is not joined by `torch.cat`")
-    dims = sorted({each.dim for each in search.joins})
+    dims = sorted({each.dim for each in trail.joins})
     if len(dims) > 1:
         raise Refused(f"it is joined in dimension {dims[0]} and in dimension {dims[1]}")
-    return GrownList(tuple(search.growths), tuple(search.joins), frozenset(search.names))
+    return GrownList(tuple(trail.growths), tuple(trail.joins), frozenset(trail.names))
 
 
-class _Search:
+class _ListTrail:
     """The places that may see one list. A depth of 1 is a list or dict of such lists."""
 
     def __init__(self, modules: Sequence[SourceModule]) -> None:
@@ -134,24 +136,25 @@ class _Search:
             if not isinstance(node, cst.Name) or node.value != name:
                 continue
             above = module.parent(node)
-            if isinstance(above, cst.Param):
-                if above.name is node:
-                    self._given(module, owner, above, depth)
-                    continue
-            elif (
-                (isinstance(above, cst.Attribute) and above.attr is node)
-                or (isinstance(above, cst.Arg) and above.keyword is node)
-                or isinstance(above, cst.NameItem)
-            ):
+            attribute = isinstance(above, cst.Attribute) and above.attr is node
+            keyword = isinstance(above, cst.Arg) and above.keyword is node
+            if attribute or keyword or isinstance(above, cst.NameItem):
                 continue
-            if _slot_of_name(module, node) == slot:
+            if _slot_of_name(module, node) != slot:
+                continue
+            if isinstance(above, cst.Param) and above.name is node:
+                self._given(module, owner, above, depth)
+            else:
                 self._check(module, node, depth)
 
     def _look_at_attribute(self, name: str, depth: int) -> None:
         for module in self._modules:
             for node in module.walk():
                 if isinstance(node, cst.Attribute) and node.attr.value == name:
-                    self._check(module, node, depth)
+                    above = module.parent(node)
+                    # No list can be called: `state.keys()` is about something else.
+                    if not (isinstance(above, cst.Call) and above.func is node):
+                        self._check(module, node, depth)
                 elif isinstance(node, cst.SimpleString) and node.evaluated_value == name:
                     raise Refused(f"`{short(module, node)}` may name the attribute")
                 elif isinstance(node, (cst.Name, cst.Attribute)):
@@ -194,8 +197,27 @@ class _Search:
                     for arg in node.args:
                         if arg.keyword is not None and arg.keyword.value == key:
                             self._source(module, arg.value, depth)
-                elif isinstance(node, cst.Call) and looks_at_all_items(node):
+                elif (
+                    isinstance(node, cst.Call)
+                    and looks_at_all_items(node)
+                    and not self._is_other_dict(node.func, key)
+                ):
                     raise Refused(f"`{short(module, node)}` may see the list")
+
+    def _is_other_dict(self, func: cst.BaseExpression, key: str) -> bool:
+        """`config.items()`, where `config` is only ever a dict that is written out, without it."""
+        name = last_name(func.value) if isinstance(func, cst.Attribute) else ""
+        bound = [each.name.value for _, each in self._callers.every(cst.Param)]
+        values = [
+            each.value
+            for _, each in self._callers.every(cst.Assign)
+            if any(last_name(target.target) == name for target in each.targets)
+        ]
+        return (
+            bool(values)
+            and name not in bound
+            and all(isinstance(each, cst.Dict) and is_without(each, key) for each in values)
+        )
 
     # What is done with it
 

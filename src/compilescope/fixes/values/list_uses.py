@@ -71,6 +71,15 @@ def looks_at_all_items(call: cst.Call) -> bool:
     return not isinstance(func.value, cst.Call)
 
 
+def is_without(node: cst.Dict, key: str) -> bool:
+    """A dict with plain words for keys, and not this one."""
+    for each in node.elements:
+        word = each.key if isinstance(each, cst.DictElement) else None
+        if not isinstance(word, cst.SimpleString) or word.evaluated_value == key:
+            return False
+    return True
+
+
 def is_asked(module: SourceModule, node: cst.BaseExpression) -> bool:
     """Only whether it is empty, or there: `if past`, `not past`, `past is None`."""
     above = module.parent(node)
