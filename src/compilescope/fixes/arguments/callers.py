@@ -5,10 +5,11 @@ alone, and rather too many than too few.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from compilescope.fixes.arguments.calls import argument_for, place_of
+from compilescope.source.flow.liveness import targets
 from compilescope.source.refusals import Refused
 from compilescope.source.syntax.bindings import definitions_of, parameters_of, receiver_of
 from compilescope.source.syntax.module import SourceModule
@@ -18,6 +19,7 @@ MODULE_CALLS = ("forward", "__call__")
 """What a call of an object runs."""
 _AS_BEFORE = ("staticmethod", "classmethod", "torch.no_grad", "torch.inference_mode")
 """Decorators under which a function is still called by its name, with the same arguments."""
+_HOLDERS = ("Sequential", "ModuleList", "ModuleDict", "DataParallel")
 _Function = tuple[SourceModule, "cst.FunctionDef"]
 _Call = tuple[SourceModule, "cst.Call"]
 
@@ -56,7 +58,10 @@ class Callers:
         named = self.functions(name) if name else []
         if named or made or self.fields_of(name):
             return named or made
-        return self._of_objects() if self._is_object(module, call.func) else []
+        if not self._is_object(module, call.func):
+            return []
+        known = self._made_of(module, call.func, set())
+        return self._of_names(known) if known else self._of_objects()
 
     def callers(self, module: SourceModule, function: cst.FunctionDef) -> Iterator[_Call]:
         name, kind = function.name.value, module.class_of(function)
@@ -76,6 +81,74 @@ class Callers:
                 return fields_of(kind)
         return []
 
+    def _of_names(self, names: set[str]) -> list[_Function]:
+        """Functions by these names, and what calls of instances of these classes run."""
+        found = [each for name in sorted(names) for each in self.functions(name)]
+        for name in MODULE_CALLS:
+            for where, each in self.functions(name):
+                kind = where.class_of(each)
+                if kind is not None and kind.name.value in names:
+                    found.append((where, each))
+        return found
+
+    def _made_of(
+        self, module: SourceModule, node: cst.BaseExpression, seen: set[cst.CSTNode]
+    ) -> set[str]:
+        """The user's classes, with their bases, and functions that the value of a name may be made
+        of: `Net` after `net = Net()` and `step = torch.compile(net)`. Empty: unknown."""
+        found: set[str] = set()
+        for where, value in self._values_of(module, node):
+            if value in seen:
+                continue
+            seen.add(value)
+            for each in where.walk(value):
+                if isinstance(each, cst.Name) and each.value in self._defined:
+                    found |= self._defined[each.value]
+                elif isinstance(each, (cst.Name, cst.Attribute)):
+                    above = where.parent(each)
+                    if not (isinstance(above, cst.Attribute) and above.attr is each):
+                        found |= self._made_of(where, each, seen)
+        return found
+
+    @cached_property
+    def _defined(self) -> dict[str, set[str]]:
+        """Classes and functions at the top of a file by name, classes with their bases."""
+        found: dict[str, set[str]] = {}
+        for module, each in self.every(cst.FunctionDef):
+            if module.class_of(each) is None:
+                found[each.name.value] = {each.name.value}
+        kinds = {kind.name.value: kind for _, kind in self.every(cst.ClassDef)}
+        for name in kinds:
+            left, known = [name], {name}
+            while left:
+                bases = {last_name(base.value) for base in kinds[left.pop()].bases}
+                left += sorted((bases & kinds.keys()) - known)
+                known |= bases & kinds.keys()
+            found[name] = known
+        return found
+
+    def _values_of(
+        self, module: SourceModule, node: cst.BaseExpression
+    ) -> Iterator[tuple[SourceModule, cst.BaseExpression]]:
+        """What is assigned to the name or attribute, what a loop gives it, what calls pass for
+        it."""
+        name = last_name(node.value if isinstance(node, cst.Subscript) else node)
+        for where, each in self.every(cst.Assign):
+            if any(last_name(target.target) == name for target in each.targets):
+                yield where, each.value
+        if not isinstance(node, cst.Name):
+            return
+        for where, each in self.every(cst.For):
+            if any(last_name(one) == name for one in targets(each)):
+                yield where, each.iter
+        function = module.function_of(node)
+        if function is not None and name in parameters_of(function):
+            calls = self.calls_by_name(function.name.value)
+            for where, call in calls:
+                given = argument_for(where, function, call, name)
+                if given is not None:
+                    yield where, given
+
     def _of_objects(self) -> list[_Function]:
         """A module's forward, or a function that is named where it is not called."""
         found = [each for name in MODULE_CALLS for each in self.functions(name)]
@@ -83,18 +156,25 @@ class Callers:
         return found + [each for each in every if self.is_handed_on(each[1].name.value)]
 
     def _is_object(self, module: SourceModule, func: cst.BaseExpression) -> bool:
-        """Something that the program made: no function of a library, no method of one's object."""
+        """Something that the program made: no function of a library, no method of one's object,
+        no layer of torch's."""
         if isinstance(func, cst.Name):
             known = definitions_of(module, func)
             imports = (cst.Import, cst.ImportFrom, cst.ImportAlias)
-            return bool(known) and not any(isinstance(each, imports) for each in known)
-        if isinstance(func, cst.Attribute):
-            name = func.attr.value
-            targets = (
-                target.target for _, each in self.every(cst.Assign) for target in each.targets
-            )
-            return any(isinstance(t, cst.Attribute) and t.attr.value == name for t in targets)
-        return True
+            if not known or any(isinstance(each, imports) for each in known):
+                return False
+        elif not isinstance(func, cst.Attribute):
+            return True
+        name, kind = last_name(func), type(func)
+        values = [
+            (where, each.value)
+            for where, each in self.every(cst.Assign)
+            for target in each.targets
+            if isinstance(target.target, kind) and last_name(target.target) == name
+        ]
+        if not values:
+            return isinstance(func, cst.Name)
+        return not all(_is_layer(where, value) for where, value in values)
 
     def _is_handed_on(self, name: str) -> bool:
         """Is a function of this name decorated, passed to something, or kept by another name?"""
@@ -112,6 +192,13 @@ class Callers:
                 if isinstance(over, (cst.Arg, cst.Assign)) and over.value is whole:
                     return True
         return False
+
+
+def _is_layer(module: SourceModule, node: cst.BaseExpression) -> bool:
+    """`nn.Linear(4, 4)`; what holds other modules may be one of the user's."""
+    meaning = module.meaning(node.func) if isinstance(node, cst.Call) else frozenset()
+    of_torch = [name for name in meaning if name.startswith("torch.nn.")]
+    return any(name.rpartition(".")[2] not in _HOLDERS for name in of_torch)
 
 
 def fields_of(kind: cst.ClassDef) -> list[str]:

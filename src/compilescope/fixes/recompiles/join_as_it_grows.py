@@ -4,7 +4,7 @@ as a list with one tensor whose size varies.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from compilescope.findings.recompiles import RecompileFinding
 from compilescope.fixes.arguments.calls import is_plain
@@ -14,9 +14,9 @@ from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch, joining
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.grown_lists import GrownList, grown_list
-from compilescope.fixes.values.list_uses import Growth, growth_of
+from compilescope.fixes.values.list_uses import Growth, Join, growth_of
 from compilescope.patterns import late
-from compilescope.source.flow.aliasing import check_unchanged
+from compilescope.source.flow.aliasing import check_unchanged, runs_without_grad
 from compilescope.source.flow.purity import short
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.edit import Edit
@@ -34,14 +34,16 @@ def _propose(subject: Subject) -> Patch:
             "it had two lengths only, and a tensor of two sizes is compiled twice as well"
         )
     modules = own_modules(subject.program)
-    lists, refusals = _lists(modules)
     words = _words(cause)
+    lengths = [cause, *_lengths(subject)]
+    near = {each.function for each in lengths} | {word for e in lengths for word in _words(e)}
+    lists, refusals = _lists(modules, near)
     meant = next((found for word in words if (found := [e for e in lists if word in e.names])), [])
     if not meant:
-        known = (refusals[word] for word in words if word in refusals)
+        known = (refusals[each] for each in (*words, cause.function) if each in refusals)
         raise next(known, NotMeant("it is no list that is added to and joined"))
     places = {each.module.function_of(each.statement) for one in meant for each in one.growths}
-    others = {word for each in _lengths(subject) for word in _words(each)[:1]}
+    others = {word for each in lengths for word in _words(each)[:1]}
     taken = [
         each
         for each in lists
@@ -62,8 +64,11 @@ def _lengths(subject: Subject) -> Iterator[RecompileFinding]:
         yield from (each for each in frame.guards if each.rule == _RULE)
 
 
-def _lists(modules: list[SourceModule]) -> tuple[list[GrownList], dict[str, Refused]]:
-    """Those that can be kept joined, and by a name of the others why they cannot."""
+def _lists(
+    modules: list[SourceModule], near: Collection[str]
+) -> tuple[list[GrownList], dict[str, Refused]]:
+    """Those that can be kept joined, and by a name of the others why they cannot. `near`: names
+    of lists, and of functions that add to them; others are not looked at."""
     found: list[GrownList] = []
     refusals: dict[str, Refused] = {}
     known: set[cst.CSTNode] = set()
@@ -72,24 +77,31 @@ def _lists(modules: list[SourceModule]) -> tuple[list[GrownList], dict[str, Refu
             growth = growth_of(module, node)
             if growth is None or growth.statement in known:
                 continue
+            function = module.function_of(growth.statement)
+            names = {*_WORD.findall(module.code(growth.held))}
+            names |= {function.name.value} if function is not None else set()
+            if not names.intersection(near):
+                continue
             try:
                 one = grown_list(modules, growth)
                 for each in one.growths:
-                    _check(each)
+                    _check(each, one.joins)
             except Refused as refused:
-                for word in _WORD.findall(module.code(growth.held)):
-                    refusals.setdefault(word, refused)
+                refusals.update({name: refusals.get(name, refused) for name in names})
                 continue
             known |= {each.statement for each in one.growths}
             found.append(one)
     return found, refusals
 
 
-def _check(growth: Growth) -> None:
+def _check(growth: Growth, joins: Sequence[Join]) -> None:
     """Raises `Refused` where a copy of the tensor is not as good as the tensor."""
     module, function = growth.module, growth.module.function_of(growth.statement)
     if not is_plain(growth.held):
         raise Refused(f"`{short(module, growth.held)}` would be computed more than once")
+    around = _around(module, growth.statement)
+    if any(_around(each.module, each.call) != around for each in joins):
+        raise Refused("it is added to and joined in different `with` blocks")
     if function is None:
         return
     check_unchanged(module, function, growth.statement, [growth.value])
@@ -99,6 +111,17 @@ def _check(growth: Growth) -> None:
             whole = module.parent(above) if isinstance(above, cst.Element) else each
             if isinstance(module.parent(whole) if whole is not None else None, cst.Return):
                 raise Refused(f"`{each.value}` is returned too, and may be changed in place then")
+
+
+def _around(module: SourceModule, node: cst.CSTNode) -> tuple[bool, list[str]]:
+    """Whether gradients are off there, and what else is around it in its function."""
+    found = []
+    for above in module.ancestors(node):
+        if isinstance(above, cst.FunctionDef):
+            break
+        if isinstance(above, cst.With):
+            found += [module.code(each.item) for each in above.items]
+    return runs_without_grad(module, node), found
 
 
 def _joined(lists: list[GrownList]) -> dict[str, str]:

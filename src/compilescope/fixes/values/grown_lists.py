@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from compilescope.fixes.arguments.callers import (
-    MODULE_CALLS,
     Callers,
     argument_given,
     field_given,
@@ -342,10 +341,13 @@ class _ListTrail:
             isinstance(above, (cst.For, cst.CompFor)) and above.target is whole
         ):
             # `ks, vs = cache[i]`: the loop or the right side is looked at from its own place.
-            self._check_unpacked(module, whole, above, depth)
+            self._check_unpacked(module, whole, above, whole.elements.index(element), depth)
             return
         if isinstance(element, cst.DictElement) and isinstance(element.key, cst.SimpleString):
             self.follow_key(element.key.evaluated_value, depth, element, module)
+            return
+        if isinstance(above, cst.Return) and isinstance(whole, cst.Tuple):
+            self._check_returned(module, above, depth, whole.elements.index(element))
             return
         self._check(module, whole, depth + 1)
 
@@ -354,12 +356,25 @@ class _ListTrail:
         self.names.add(str(key))
 
     def _check_unpacked(
-        self, module: SourceModule, whole: cst.CSTNode, above: cst.CSTNode, depth: int
+        self,
+        module: SourceModule,
+        whole: cst.CSTNode,
+        above: cst.CSTNode,
+        place: int,
+        depth: int,
     ) -> None:
         if isinstance(above, cst.AssignTarget):
             statement = module.parent(above)
             assert isinstance(statement, cst.Assign)
-            self._source(module, statement.value, depth + 1)
+            value = statement.value
+            returned = self._returned(module, value) if isinstance(value, cst.Call) else []
+            for where, each in returned:
+                parts = each.elements if isinstance(each, cst.Tuple) else ()
+                if len(parts) <= place:
+                    self._refuse(where, each)
+                self._source(where, parts[place].value, depth)
+            if not returned:
+                self._source(module, value, depth + 1)
         elif isinstance(above, cst.For) and isinstance(above.iter, cst.Call):
             raise Refused(f"`{short(module, above.iter)}` may give that list, or another")
         elif isinstance(above, cst.For):
@@ -378,14 +393,30 @@ class _ListTrail:
     def _check_loop(self, module: SourceModule, source: cst.BaseExpression, depth: int) -> None:
         self._source(module, source, depth + 1)
 
-    def _check_returned(self, module: SourceModule, line: cst.Return, depth: int) -> None:
+    def _check_returned(
+        self, module: SourceModule, line: cst.Return, depth: int, place: int | None = None
+    ) -> None:
+        """By its function, to all that may call it; `place` in a tuple."""
         function = module.function_of(line)
-        name = function.name.value if function is not None else ""
-        if function is None or name in MODULE_CALLS or self._callers.is_handed_on(name):
-            raise Refused(f"`{name or short(module, line)}` returns the list")
-        for where, call in self._callers.calls_by_name(name):
-            if not isinstance(where.parent(call), cst.Expr):
-                self._check(where, call, depth)
+        calls = list(self._callers.callers(module, function)) if function is not None else []
+        if function is None or not calls:
+            raise Refused(f"`{short(module, line)}` hands the list to it is unknown whom")
+        for where, call in calls:
+            above = where.parent(call)
+            if place is None:
+                if not isinstance(above, cst.Expr):
+                    self._check(where, call, depth)
+                continue
+            targets = (
+                [each.target for each in above.targets] if isinstance(above, cst.Assign) else []
+            )
+            if not targets and not isinstance(above, cst.Expr):
+                self._refuse(where, above or call)
+            for target in targets:
+                parts = target.elements if isinstance(target, (cst.Tuple, cst.List)) else ()
+                if len(parts) <= place or any(isinstance(e, cst.StarredElement) for e in parts):
+                    self._refuse(where, above or call)
+                self._bind(where, parts[place].value, depth)
 
     # Where it comes from
 
@@ -436,19 +467,25 @@ class _ListTrail:
             if made is not None and module.means(made, "builtins.list", "builtins.dict"):
                 return
         elif isinstance(call.func, (cst.Name, cst.Attribute)):
-            functions = self._callers.functions(last_name(call.func))
-            returned = [
-                (where, each.value)
-                for where, function in functions
-                for each in where.walk(function.body)
-                if isinstance(each, cst.Return) and where.function_of(each) is function
-            ]
-            if returned and last_name(call.func) not in MODULE_CALLS:
-                for where, value in returned:
-                    if value is not None:
-                        self._source(where, value, depth)
+            returned = self._returned(module, call)
+            for where, value in returned:
+                self._source(where, value, depth)
+            if returned:
                 return
         raise Refused(f"`{short(module, call)}` may be more than a list that begins empty")
+
+    def _returned(
+        self, module: SourceModule, call: cst.Call
+    ) -> list[tuple[SourceModule, cst.BaseExpression]]:
+        """What the functions return that a call may run."""
+        return [
+            (where, each.value)
+            for where, function in self._callers.called(module, call)
+            for each in where.walk(function.body)
+            if isinstance(each, cst.Return)
+            and each.value is not None
+            and where.function_of(each) is function
+        ]
 
     def _given(
         self,
