@@ -1,5 +1,6 @@
 # ideal: join-as-it-grows
 """Layers share a dict cache of lists that is passed to each call."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -10,7 +11,9 @@ class Layer(nn.Module):
         super().__init__()
         self.qkv = nn.Linear(width, 3 * width)
         self.norm = nn.LayerNorm(width)
-        self.mlp = nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width))
+        self.mlp = nn.Sequential(
+            nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width)
+        )
 
     def forward(self, x, cache):
         q, k, v = self.qkv(self.norm(x)).chunk(3, dim=-1)

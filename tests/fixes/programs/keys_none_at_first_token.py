@@ -1,5 +1,6 @@
 # ideal: mark-unbacked
 """Keys and values as two arguments of one compiled function."""
+
 import torch
 
 

@@ -1,5 +1,6 @@
 # ideal: join-as-it-grows
 """GPT with past lists that are made by forward and returned; decode loop with resets."""
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -30,7 +31,9 @@ class Block(nn.Module):
         self.ln_1 = nn.LayerNorm(n_embd)
         self.attn = CausalSelfAttention(n_embd, n_head)
         self.ln_2 = nn.LayerNorm(n_embd)
-        self.mlp = nn.Sequential(nn.Linear(n_embd, 2 * n_embd), nn.GELU(), nn.Linear(2 * n_embd, n_embd))
+        self.mlp = nn.Sequential(
+            nn.Linear(n_embd, 2 * n_embd), nn.GELU(), nn.Linear(2 * n_embd, n_embd)
+        )
 
     def forward(self, x, past):
         y, past = self.attn(self.ln_1(x), past)

@@ -1,4 +1,5 @@
 # ideal: none
+# trap: another object keeps the same list, and counts what is in it
 import torch
 from torch import nn
 

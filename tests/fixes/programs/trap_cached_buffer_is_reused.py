@@ -1,4 +1,5 @@
 # ideal: none
+# trap: the list holds the buffer that the caller writes into, a joined tensor a copy
 import torch
 from torch import nn
 
