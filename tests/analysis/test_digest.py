@@ -84,6 +84,24 @@ def test_a_recompile_is_charged_to_the_entry_that_came_nearest() -> None:
     assert [(c.subject, c.count) for c in function.causes] == [("x.size()[0]", 1), ("x.dtype", 1)]
 
 
+def test_a_cache_that_grows_is_not_told_as_none_against_tensor() -> None:
+    def sizes(name: str, was: int) -> list[FailedGuard]:
+        made = (("size()[1]", was, 9), ("stride()[0]", 4 * was, 36))
+        return [
+            FailedGuard(f"{name}.{part} == {old}", f"{name}.{part}", str(old), str(new))
+            for part, old, new in made
+        ]
+
+    none = [FailedGuard(f"{name} is None", name, "None", "Tensor") for name in ("k", "v")]
+    first = Recompile(CODE, (miss(*none),))
+    later = [
+        Recompile(CODE, (miss(*sizes("k", was), *sizes("v", was)), miss(*none))) for was in (7, 8)
+    ]
+    events = [event(each, number=n) for n, each in enumerate([first, *later], 1)]
+    [function] = digest(run_of(*events)).recompiles
+    assert {c.subject: c.count for c in function.causes} == {"k": 1, "k.size()[1]": 2}
+
+
 def test_the_attempt_that_hit_the_limit_is_no_recompile() -> None:
     guard = FailedGuard("n == 1", "n", "1", "2")
     done = Recompile(CODE, (miss(guard),))

@@ -39,6 +39,7 @@ OF_METHODS = [
 LEAVES_SOME = {
     "raised-limit": "the calls that were left to eager mode are compiled too",
     "disable-helper": "the graph breaks where the function is called",
+    "join-as-it-grows": "a list that is empty is compiled for alone",
     "dynamic-automatic": "the second size is compiled once more, for all that follow",
 }
 """Fixes after which an example still has as many findings of theirs, and why."""

@@ -49,8 +49,9 @@ class GuardChange(msgspec.Struct, frozen=True):
 
 
 def nearest_change(event: Event, body: Recompile) -> GuardChange | None:
-    """From the earlier compilation that comes nearest: the one with the fewest values that changed;
-    of several the one that was used last."""
+    """From the earlier compilation that comes nearest: the one with the fewest values that changed,
+    and rather a size or a number than a value that is there or not; of several the one that was
+    used last."""
     if not body.entries:
         return None
     if compilation_number(event.compile_id) > MOST_WALKED:
@@ -64,11 +65,18 @@ def nearest_change(event: Event, body: Recompile) -> GuardChange | None:
     return GuardChange(event, body, failed, key) if failed else None
 
 
-def _distance(entry: CacheEntryMiss) -> int:
-    """How many values changed. An entry whose object is gone would fit but for that."""
+def _distance(entry: CacheEntryMiss) -> tuple[int, int]:
+    """How many values are there or not, and how many changed. An entry whose object is gone would
+    fit but for that. A cache that grows comes nearest to a shorter one, not to the first call,
+    which had none: that was compiled once, and its length changes each time."""
     if any(each.kind == "WEAKREF" for each in entry.failed):
-        return 0
-    return len({folded(each.subject) for each in entry.failed})
+        return 0, 0
+    there = {folded(each.subject) for each in entry.failed if _is_there_or_not(each)}
+    return len(there), len({folded(each.subject) for each in entry.failed})
+
+
+def _is_there_or_not(failed: FailedGuard) -> bool:
+    return "None" in (failed.expected, failed.actual) or failed.kind == "ACCESSOR"
 
 
 def _precedence(failed: FailedGuard) -> int:
@@ -79,7 +87,7 @@ def _precedence(failed: FailedGuard) -> int:
         return -1
     if is_mode(subject, failed.kind):
         return 1 if failed.kind == "GLOBAL_STATE" else 0
-    if "None" in (failed.expected, failed.actual) or failed.kind == "ACCESSOR":
+    if _is_there_or_not(failed):
         return 2
     if subject.endswith((".dtype", ".device")) or "._parameters[" in subject:
         return 3

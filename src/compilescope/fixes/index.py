@@ -518,6 +518,9 @@ INDEX: dict[str, Indexed] = {
             "recompile/requires-grad-change",
         ),
     ),
+    "join-as-it-grows": Indexed(
+        "recompiles.join_as_it_grows", 82, "source", ("recompile/length-change",)
+    ),
     "join-outside": Indexed("recompiles.join_outside", 84, "source", ("recompile/length-change",)),
     "raised-limit": Indexed("recompiles.compile_options", 230, "scaffold", ("recompile",)),
     "unspecialised-ints": Indexed(

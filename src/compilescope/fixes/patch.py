@@ -32,8 +32,11 @@ its own where it shared another's, and a call may make attributes that the origi
 call. `compiles-less`: a part of what was captured runs eagerly on purpose.
 `reads:loss`, and the like for each field that the program reads of what a compiled call returns:
 other fields may be missing, and what only they need is not computed.
+`joins:2`, and the like for each dimension: where the original keeps a list of tensors, there is a
+list with one, which is all of them joined in that dimension.
 """
 _READS = "reads:"
+_JOINS = "joins:"
 
 
 def reading(fields: Collection[str]) -> frozenset[Allowance]:
@@ -45,6 +48,17 @@ def fields_read(allows: Collection[Allowance]) -> frozenset[str] | None:
     """The fields of results that are read; None where all of them count."""
     found = {each.removeprefix(_READS) for each in allows if each.startswith(_READS)}
     return frozenset(found) if found else None
+
+
+def joining(dims: Collection[int]) -> frozenset[Allowance]:
+    """Lists of tensors are kept joined, in one of these dimensions."""
+    return frozenset(f"{_JOINS}{dim}" for dim in dims)
+
+
+def dims_joined(allows: Collection[Allowance]) -> frozenset[int]:
+    """The dimensions in which lists of tensors may be joined."""
+    found = (each.removeprefix(_JOINS) for each in allows if each.startswith(_JOINS))
+    return frozenset(map(int, found))
 
 
 class Patch(msgspec.Struct, frozen=True):

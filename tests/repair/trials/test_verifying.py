@@ -17,6 +17,7 @@ from compilescope.repair.trials.warm.parent import WarmParent
 from compilescope.repair.trials.workbench import Workbench
 from repair.trials.cases import CASES, Case
 from repair.trials.input_cases import CASES as INPUT_CASES
+from repair.trials.list_cases import CASES as LIST_CASES
 from repair.trials.state_cases import CASES as STATE_CASES
 
 pytestmark = pytest.mark.torch
@@ -42,7 +43,9 @@ def _verify(file: Path, case: Case, **more) -> Verification:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [*CASES, *INPUT_CASES, *STATE_CASES], ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", [*CASES, *INPUT_CASES, *LIST_CASES, *STATE_CASES], ids=lambda case: case.name
+)
 def test_a_fix_by_hand(tmp_path: Path, case: Case, warm: WarmParent) -> None:
     file = tmp_path / "program.py"
     found = _verify(file, case, warm=warm)

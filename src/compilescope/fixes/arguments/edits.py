@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -17,7 +17,7 @@ from compilescope.fixes.compilation.regions import is_compiled
 from compilescope.fixes.subject import Subject
 from compilescope.patterns import late
 from compilescope.source.refusals import NotMeant, Refused
-from compilescope.source.syntax.bindings import receiver_of
+from compilescope.source.syntax.bindings import local_names, receiver_of
 from compilescope.source.syntax.edit import Edit
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst
@@ -89,6 +89,7 @@ def _marks(
 ) -> Iterator[str]:
     """The lines for one call, in the order of its arguments."""
     first, mark = values[0]
+    asked = _parameters_asked(subject)
     given = [(passed(subject, site, first), first, mark)]
     for value, line in values[1:]:
         with contextlib.suppress(NotMeant):  # A local of the function, which follows the others.
@@ -105,23 +106,115 @@ def _marks(
                 wanted = split_name(value)
                 named[each.arg] = hoisted(edit, site, each.arg, wanted, earlier=list(named))
             name = named[each.arg]
-        yield _marking(edit, site, name + each.path, line)
+        test = _test_for(site, each, name, split_name(value) in asked)
+        yield _marking(edit, site, name + each.path, line, test)
 
 
-def _marking(edit: Edit, site: CallSite, value: str, line: MarkLine) -> str:
-    """The line; in loops where it is for all items of a list, which may be empty."""
+def _marking(edit: Edit, site: CallSite, value: str, line: MarkLine, test: _Test) -> str:
+    """The line; in loops where it is for all items of a list, which may be empty, and under a
+    condition where the value may not be there."""
     torch = edit.module_name("torch")
+    lines = [f"if {test.whole}:"] if test.whole else []
     name, *items = value.split(_EACH)
-    if not items:
-        return line(torch, value)
     scope = site.module.scope(site.call)
-    lines = []
     for level in range(len(items)):
         item = "tensor" + "s" * (len(items) - 1 - level)
         item = edit.module.fresh_name(item) if scope is not None and item in scope else item
-        lines.append(f"{'    ' * level}for {item} in {name}:")
+        lines.append(f"for {item} in {name}:")
+        if test.items and not level:
+            lines.append(f"if {item} is not None:")
         name = item
-    return "\n".join([*lines, "    " * len(items) + line(torch, name)])
+    if test.items and not items:
+        lines.append(f"if {name} is not None:")
+    return "\n".join("    " * at + each for at, each in enumerate([*lines, line(torch, name)]))
+
+
+class _Test(NamedTuple):
+    """What to ask before a value is marked."""
+
+    whole: str = ""
+    """Of the argument: `cache is not None`."""
+    items: bool = False
+    """Each of its items may be None."""
+
+
+def _test_for(site: CallSite, given: Passed, name: str, asked: bool) -> _Test:
+    """Some calls may pass None, or an empty dict, for what others pass a tensor in. `asked`: the
+    function asks whether the parameter is None."""
+    argument = given.arg.value
+    if given.starred or not isinstance(argument, (cst.Name, cst.Attribute, cst.Subscript)):
+        return _Test()
+    values = list(_values_of(site.module, argument))
+    items = bool(given.path) and any(_holds_none(site.module, each) for each in values)
+    if given.path.startswith("['") and any(_is_empty_dict(site.module, each) for each in values):
+        return _Test(name, items)
+    unknown = not isinstance(argument, cst.Name) or not values
+    if any(_is_none(each) for each in values) or (asked and unknown):
+        return _Test(f"{name} is not None", items)
+    return _Test("", items)
+
+
+def _values_of(module: SourceModule, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """What is assigned to the name in its function, or to the attribute in its file."""
+    code, function = module.code(node), module.function_of(node)
+    own = isinstance(node, cst.Name) and function is not None and code in local_names(function)
+    for each in module.walk(function.body if own and function is not None else None):
+        if (
+            isinstance(each, cst.Assign)
+            and any(module.code(t.target) == code for t in each.targets)
+        ) or (isinstance(each, cst.AnnAssign) and module.code(each.target) == code and each.value):
+            yield each.value
+        elif isinstance(each, cst.Assign) and isinstance(each.value, (cst.Tuple, cst.List)):
+            for target in each.targets:
+                if isinstance(target.target, (cst.Tuple, cst.List)):
+                    pairs = zip(target.target.elements, each.value.elements, strict=False)
+                    yield from (
+                        value.value for one, value in pairs if module.code(one.value) == code
+                    )
+    if own and function is not None:
+        for param in (*function.params.params, *function.params.kwonly_params):
+            if param.name.value == code and param.default is not None:
+                yield param.default
+
+
+def _parameters_asked(subject: Subject) -> set[str]:
+    """Those that the compiled function compares with None, or has None for a default."""
+    frame = subject.frame
+    assert frame is not None
+    module = subject.program.module(frame.file)
+    function = function_at(module, frame.line, frame.function)
+    if not isinstance(function, cst.FunctionDef):
+        return set()
+    params = (*function.params.params, *function.params.kwonly_params)
+    found = {each.name.value for each in params if each.default and _is_none(each.default)}
+    for node in module.walk(function.body):
+        left = node.left if isinstance(node, cst.Comparison) else None
+        if isinstance(left, cst.Name) and any(_is_none(e.comparator) for e in node.comparisons):  # type: ignore[attr-defined]
+            found.add(left.value)
+    return found
+
+
+def _is_none(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Name) and node.value == "None"
+
+
+def _holds_none(module: SourceModule, node: cst.BaseExpression) -> bool:
+    """`[None] * n`, `{"k": None}`."""
+    kinds = (cst.Element, cst.DictElement)
+    comps = (cst.ListComp, cst.DictComp)
+    for each in module.walk(node):
+        value = each.value if isinstance(each, kinds) else None
+        value = (
+            getattr(each, "elt", getattr(each, "value", None)) if isinstance(each, comps) else value
+        )
+        if value is not None and _is_none(value):
+            return True
+    return False
+
+
+def _is_empty_dict(module: SourceModule, node: cst.BaseExpression) -> bool:
+    made = module.calls(node, "builtins.dict") and not getattr(node, "args", ())
+    return made or (isinstance(node, cst.Dict) and not node.elements)
 
 
 def _is_literal(node: cst.BaseExpression) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from compilescope.fixes.subject import Program
@@ -38,6 +38,38 @@ def _own_modules(program: Program) -> list[SourceModule]:
             if each not in known:
                 known.add(each)
                 files.append(each)
+    return found
+
+
+def related_to(first: SourceModule, modules: Sequence[SourceModule]) -> list[SourceModule]:
+    """The files that import it, that it imports, and so on: not what only runs the program."""
+    words = {module: _imported_words(module) for module in modules}
+    found, left = [first], [each for each in modules if each is not first]
+    for each in found:  # It grows while it is walked.
+        for other in [*left]:
+            if _word(other) in words.get(each, ()) or _word(each) in words[other]:
+                left.remove(other)
+                found.append(other)
+    return found
+
+
+def _word(module: SourceModule) -> str:
+    """What an import calls the file."""
+    path = Path(module.path)
+    return path.parent.name if path.stem == "__init__" else path.stem
+
+
+def _imported_words(module: SourceModule) -> set[str]:
+    """All that stands in its imports: `model`, `cache` and `KV` of `from model.cache import KV`."""
+    found: set[str] = set()
+    for node in module.walk():
+        names: list[cst.CSTNode] = []
+        if isinstance(node, (cst.Import, cst.ImportFrom)):
+            aliases = node.names if not isinstance(node.names, cst.ImportStar) else ()
+            names = [alias.name for alias in aliases]
+        if isinstance(node, cst.ImportFrom) and node.module is not None:
+            names.append(node.module)
+        found.update(part for name in names for part in _dotted(name).split("."))
     return found
 
 

@@ -15,18 +15,23 @@ from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
 from compilescope.source.refusals import Refused
 
+_SPECIAL = frozenset({0, 1})
+_MANY = 3
+"""Other sizes. Chosen: for so many it is a gain that 0 or 1 has a graph of its own."""
+
 
 def _propose(subject: Subject) -> Patch:
     _, dim = size_of(subject)
     check_no_parameter(subject)
-    if numbers_seen(subject) & {0, 1}:
+    numbers = numbers_seen(subject)
+    if numbers & _SPECIAL and len(numbers - _SPECIAL) < _MANY:
         raise Refused("sizes 0 and 1 are compiled separately, marked or not")
     marks = [(each, dynamic_line(dim)) for each in sizes_with(subject, dim)]
     # Height and width of an image: the one would be a constant of each graph for the other.
     marks += [
         (tensor, dynamic_line(other))
-        for tensor, other, numbers in other_sizes(subject)
-        if not numbers & {0, 1}
+        for tensor, other, seen in other_sizes(subject)
+        if not seen & _SPECIAL
     ]
     return Patch(mark_arguments(subject, marks))
 

@@ -207,10 +207,12 @@ def check_losses(
     *,
     skips: bool = False,
     less: bool = False,
+    once: bool = False,
 ) -> list[FixCheck]:
     """All count checks, the most telling first. `skips`: the version need not run all of it.
-    `less`: a part of it may run eagerly."""
-    comparison = _LossComparison(before, after, gone, changes, uncovered)
+    `less`: a part of it may run eagerly. `once`: what made a function compile again and again may
+    still do so a single time."""
+    comparison = _LossComparison(before, after, gone, changes, uncovered, once=once)
     return [
         comparison.gone(),
         comparison.breaks(),
@@ -258,8 +260,11 @@ class _LossComparison:
         gone: Collection[str],
         changes: Changes,
         uncovered: Sequence[UncoveredBreak],
+        *,
+        once: bool = False,
     ) -> None:
         self._before, self._after = before, after
+        self._once = once
         self._uncovered = uncovered
         self._gone = set(gone)
         self._changes = changes
@@ -282,6 +287,8 @@ class _LossComparison:
                 # The title comes last: a function that it begins with keeps its case.
                 words = f"on line {found.line} there is still: {found.title}"
                 return FixCheck("gone", "fail", words)
+        if left and self._once:
+            return FixCheck("gone", "pass", f"on line {left[0].line} it is compiled once for it")
         if left:
             words = f"`{left[0].function}` no longer runs eagerly, and what is compiled is reused"
             return FixCheck("gone", "pass", words)
@@ -289,6 +296,8 @@ class _LossComparison:
 
     def _is_eased(self, found: Finding) -> bool:
         """Was a function given up for it before, which now has a version for each case?"""
+        if self._once and found.count == 1 < self._old[found.fingerprint].count:
+            return found.toll is not Toll.EAGER
         return self._old[found.fingerprint].toll is Toll.EAGER and self._is_reused(found)
 
     def _is_reused(self, found: Finding) -> bool:

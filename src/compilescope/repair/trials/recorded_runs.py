@@ -102,6 +102,7 @@ class ReplayedRun:
                 "train": any(replay["train"] for replay in call["replays"]),
                 "weights": call.get("weights", []),
                 "forms": call.get("forms", {}),
+                "lists": call.get("lists", {}),
                 "changed": sorted({path for r in call["replays"] for path in r["changed"]}),
                 "recipes": [
                     [replay["recipe"], _is_safe(replay)]

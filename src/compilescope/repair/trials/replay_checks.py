@@ -19,7 +19,7 @@ import msgspec
 
 from compilescope.diff.runs.model_state import GRADIENT
 from compilescope.diff.runs.trial import STEPPED
-from compilescope.fixes.patch import Allowance, fields_read, reading
+from compilescope.fixes.patch import Allowance, dims_joined, fields_read, reading
 from compilescope.model.fix_search import FixCheck
 from compilescope.repair.trials.child.recipes import OTHER_WEIGHTS, RECORDED, InputRecipe
 from compilescope.repair.trials.recorded_runs import ComparedValues, ReplayedRun, read_record
@@ -267,11 +267,12 @@ class _Comparison:
         return left
 
     def _compare_inputs(self, call: dict[str, Any], ours: Any, theirs: Any) -> bool:
-        if not same_kinds(ours, theirs):
+        dims = dims_joined(self._allows)
+        if not same_kinds(ours, theirs, dims):
             # It may well be right; but what other inputs would be alike nobody can say.
             self._found.unknown(f"`{call['name']}` is called with different kinds of arguments")
             return False
-        words = same_values(ours, theirs)
+        words = same_values(ours, theirs, dims)
         if words:
             self._fail("inputs", f"`{call['name']}` is called with different inputs: {words}")
         return not words

@@ -12,11 +12,18 @@ import torch
 
 from compilescope.diff.runs.trial import TrialOutcome, TrialValue
 from compilescope.diff.values import Comparer
-from compilescope.fixes.patch import Allowance, fields_read
+from compilescope.fixes.patch import Allowance, dims_joined, fields_read
 from compilescope.model.body import Verdict
 from compilescope.patterns import late
 from compilescope.repair.trials.child.kept_outcomes import KeptOutcome, read_kept
 from compilescope.repair.trials.child.recipes import is_whole
+from compilescope.repair.trials.joined_lists import (
+    are_lists,
+    is_item_of,
+    joined_in,
+    with_joined,
+    with_lists,
+)
 from compilescope.repair.trials.printed_output import compare_output
 from compilescope.repair.trials.recorded_runs import ReplayedRun
 from compilescope.tensors.structure import MISSING
@@ -80,6 +87,12 @@ class Replays:
         kept = self._kept[name]
         return replace(kept, outcome=replace(kept.outcome))
 
+    def with_lists(self, replay: Mapping[str, Any]) -> KeptOutcome:
+        """With all that lists hold which the call changed."""
+        name = replay.get("lists")
+        lists = self.read({"file": name, "containers": {}}) if name else None
+        return with_lists(self.read(replay), lists)
+
 
 _ROUNDINGS = 64
 """Of the numbers' dtype, in the norm. Chosen: convolutions of another layout were seen to differ by
@@ -97,6 +110,7 @@ class Judge:
     def __init__(self, allows: frozenset[Allowance]) -> None:
         self._allows = allows
         self._read = fields_read(allows)
+        self._dims = dims_joined(allows)
 
     def differences(
         self,
@@ -113,12 +127,19 @@ class Judge:
             return raised
         kept, other = wanted[0].read(old), found[0].read(new)
         truth = (exact_in or wanted[0]).read(exact) if exact is not None else None
+        joined: dict[str, int] = {}
+        if self._dims:
+            kept, other = wanted[0].with_lists(old), found[0].with_lists(new)
+            joined = joined_in(kept, other, self._dims)
+            kept, other = with_joined(kept, joined), with_joined(other, joined)
+            if truth is not None and exact is not None:
+                truth = with_joined((exact_in or wanted[0]).with_lists(exact), joined)
         compared = list(_compare(kept, other, truth, exact, found[0].held))
         if "rebuilt-attributes" in self._allows:
             free = {*new["created"], *new["rebound"]} - set(kept.outcome.values)
             compared = [each for each in compared if each.path not in free]
         if old["error"] is None:
-            compared += self._notes(old, new)
+            compared += self._notes(old, new, joined)
         if self._read is not None:
             gone = _fields(kept) - _fields(other) - self._read
             compared = [each for each in compared if _field_of(each.path) not in gone]
@@ -173,16 +194,18 @@ class Judge:
                 words = f"it raises {_shown(now)}; the original raises {_shown(was)}"
                 yield ReplayDifference("errors", "", "fail", words)
 
-    def _notes(self, old: Replay, new: Replay) -> Iterator[ReplayDifference]:
+    def _notes(
+        self, old: Replay, new: Replay, joined: Collection[str]
+    ) -> Iterator[ReplayDifference]:
         aliases = dict.fromkeys([*old["aliases"], *new["aliases"]])
         for path in aliases:
             was, now = old["aliases"].get(path), new["aliases"].get(path)
-            if was != now:
+            if was != now and not is_item_of(path, joined):
                 words = f"{path} is {now or 'new memory'} instead of {was or 'new memory'}"
                 yield ReplayDifference("aliases", path, "fail", words)
         for name in dict.fromkeys([*old["surroundings"], *new["surroundings"]]):
             was, now = old["surroundings"].get(name), new["surroundings"].get(name)
-            if was != now:
+            if was != now and not (self._dims and are_lists(was, now)):
                 words = f"after the call {name} is {now or 'unchanged'}"
                 words += f"; the original leaves it {was or 'unchanged'}"
                 yield ReplayDifference("surroundings", name, "fail", words)
@@ -261,17 +284,30 @@ def _without(kept: KeptOutcome, paths: Collection[str]) -> TrialOutcome:
     return replace(kept.outcome, values=left)
 
 
-def same_values(one: tuple[Replays, Any], other: tuple[Replays, Any]) -> str:
+def same_values(
+    one: tuple[Replays, Any], other: tuple[Replays, Any], dims: Collection[int] = ()
+) -> str:
     """Do two kept sets of inputs agree, up to rounding and the form of a number? Empty, or how
-    they do not."""
-    wanted = one[0].read(one[1])
-    return unlike(wanted, _in_form_of(wanted, other[0].read(other[1])))
+    they do not. Lists in the other may be joined, in one of `dims`."""
+    return unlike(*_inputs(one, other, dims))
 
 
-def same_kinds(one: tuple[Replays, Any], other: tuple[Replays, Any]) -> bool:
+def same_kinds(
+    one: tuple[Replays, Any], other: tuple[Replays, Any], dims: Collection[int] = ()
+) -> bool:
     """Are they tensors, numbers and words at the same places?"""
-    wanted = one[0].read(one[1])
-    return _kinds(wanted) == _kinds(_in_form_of(wanted, other[0].read(other[1])))
+    wanted, found = _inputs(one, other, dims)
+    return _kinds(wanted) == _kinds(found)
+
+
+def _inputs(
+    one: tuple[Replays, Any], other: tuple[Replays, Any], dims: Collection[int]
+) -> tuple[KeptOutcome, KeptOutcome]:
+    wanted, found = one[0].read(one[1]), other[0].read(other[1])
+    if dims:
+        joined = joined_in(wanted, found, dims)
+        wanted, found = with_joined(wanted, joined), with_joined(found, joined)
+    return wanted, _in_form_of(wanted, found)
 
 
 def _kinds(kept: KeptOutcome) -> dict[str, str]:

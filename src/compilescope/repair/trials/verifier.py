@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from compilescope.findings.breaks import BreakFinding
-from compilescope.fixes.patch import Allowance, fields_read
+from compilescope.fixes.patch import Allowance, dims_joined, fields_read
 from compilescope.model.bodies import GraphBreak, RegionTime
 from compilescope.model.fix_search import (
     FixCheck,
@@ -180,6 +180,7 @@ class _Trial:
             self.uncovered,
             skips=fields_read(self._allows) is not None,
             less="compiles-less" in self._allows,
+            once=bool(dims_joined(self._allows)),  # An empty list, and one that is not.
         )
         found = self.verdict()
         if found is not None:

@@ -43,11 +43,14 @@ class CallNotes:
         self.printed: list[str] = []
         self.surroundings: dict[str, str] = {}
         """Globals and attributes of classes that are not as they were."""
+        self.given: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
+        """The arguments, as the first call left them."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         result = self._call(*args, **kwargs)
         if not self.random:  # A step of training calls again: the first call is the one.
             self.random = random_state()
+            self.given = args, kwargs
             self._look(result, args, kwargs)
         return result
 

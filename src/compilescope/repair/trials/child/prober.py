@@ -26,6 +26,7 @@ from compilescope.repair.trials.child.collectives import alone, is_in_group, one
 from compilescope.repair.trials.child.fatal_inputs import FatalInputs, asking
 from compilescope.repair.trials.child.iterators import renewing, settled
 from compilescope.repair.trials.child.kept_outcomes import OutcomeKeeper, claim, size_of
+from compilescope.repair.trials.child.list_contents import shapes_of_lists
 from compilescope.repair.trials.child.notes import describe_error, random_state
 from compilescope.repair.trials.child.recipes import (
     OTHER_WEIGHTS,
@@ -240,6 +241,7 @@ class Prober:
             entry["inputs"] = self._kept_leaves(argument_leaves(args, kwargs), {})
             entry["weights"] = replay.weights
             entry["forms"] = _forms_of(args, kwargs)
+            entry["lists"] = shapes_of_lists(args, kwargs)
             if like is not None:
                 entry["held"] = self._kept_leaves(replay.held(like["changed"]), {})
             entry["random"] = random_state()

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from compilescope.repair.trials.child.list_contents import pieces_of
 from compilescope.tensors.copies import CopiedArguments, is_plain
 from compilescope.tensors.structure import argument_leaves
 
@@ -138,16 +139,22 @@ def _more_values() -> Iterator[InputRecipe]:
 
 
 def prepare(
-    arguments: CopiedArguments, recipe: InputRecipe, forms: Mapping[str, str] | None = None
+    arguments: CopiedArguments,
+    recipe: InputRecipe,
+    forms: Mapping[str, str] | None = None,
+    lists: Mapping[str, list[list[int]]] | None = None,
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The inputs. `forms`: how the version that they are to be like handed its numbers in."""
+    """The inputs. `forms`: how the version that they are to be like handed its numbers in; `lists`:
+    the sizes of the tensors in its lists, which may be one tensor here."""
     if recipe.kind in (RECORDED, OTHER_WEIGHTS, OTHER_MODE):
         return arguments.args, arguments.kwargs
     if recipe.kind == "flag":
         return _with_flag(arguments, recipe)
     generator = torch.Generator().manual_seed(1000 + recipe.seed)
-    leading = _leading(arguments) if recipe.kind in ("first-size", "empty") else None
     leaves = argument_leaves(arguments.args, arguments.kwargs)
+    joined = _joined(leaves, lists or {})
+    resizes = recipe.kind in ("first-size", "empty")
+    leading = _leading(arguments, joined) if resizes else None
     known = {id(leaf): forms[path] for path, leaf in leaves.items() if forms and path in forms}
 
     def make(tensor: torch.Tensor) -> torch.Tensor:
@@ -157,6 +164,10 @@ def prepare(
         if form and is_whole(tensor):
             wanted = getattr(torch, form)
             return _remade(tensor.to(wanted), recipe, generator, leading).to(tensor.dtype)
+        if id(tensor) in joined:
+            sizes, dim = joined[id(tensor)]
+            parts = tensor.split(sizes, dim)
+            return torch.cat([_remade(part, recipe, generator, leading) for part in parts], dim)
         return _remade(tensor, recipe, generator, leading)
 
     return arguments.remade(make)
@@ -193,9 +204,29 @@ def _with_flag(
     return tuple(args), kwargs
 
 
-def _leading(arguments: CopiedArguments) -> int | None:
+def _joined(
+    leaves: Mapping[str, Any], lists: Mapping[str, list[list[int]]]
+) -> dict[int, tuple[list[int], int]]:
+    """By its id: how a tensor is joined of those that the other version has in a list."""
+    found: dict[int, tuple[list[int], int]] = {}
+    for path, shapes in lists.items():
+        leaf = leaves.get(f"{path}[0]")
+        if isinstance(leaf, torch.Tensor) and f"{path}[1]" not in leaves:
+            pieces = pieces_of(leaf, shapes)
+            if pieces is not None:
+                found[id(leaf)] = pieces
+    return found
+
+
+def _leading(
+    arguments: CopiedArguments, joined: Mapping[int, tuple[list[int], int]] | None = None
+) -> int | None:
     """The size that most tensors begin with."""
-    sizes = Counter(tensor.shape[0] for tensor in arguments.tensors() if tensor.dim())
+    sizes: Counter[int] = Counter()
+    for tensor in arguments.tensors():
+        parts, dim = (joined or {}).get(id(tensor), ([0], -1))
+        if tensor.dim():
+            sizes.update(parts if dim == 0 else [tensor.shape[0]] * len(parts))
     return sizes.most_common(1)[0][0] if sizes else None
 
 

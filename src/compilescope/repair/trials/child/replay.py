@@ -30,6 +30,7 @@ from compilescope.errors import ToolError
 from compilescope.model.stack import origin_of
 from compilescope.repair.trials.child.branches import Coverage
 from compilescope.repair.trials.child.kept_outcomes import OutcomeKeeper
+from compilescope.repair.trials.child.list_contents import list_contents
 from compilescope.repair.trials.child.notes import CallNotes, describe_error
 from compilescope.repair.trials.child.recipes import OTHER_MODE, OTHER_WEIGHTS, InputRecipe, prepare
 from compilescope.tensors.copies import CopiedArguments, is_plain
@@ -124,6 +125,7 @@ class Replay:
         self.weights: list[str] = movable(self._state) if like is None else like["weights"]
         """The names of those that a replay moves: the other version's, where there is one."""
         self._forms: dict[str, str] = like["forms"] if like is not None else {}
+        self._lists: dict[str, Any] = like["lists"] if like is not None else {}
 
     def restore(self) -> None:
         """As if nothing had been called."""
@@ -189,12 +191,12 @@ class Replay:
             if exact is None:
                 return None
             exact, _ = believed(reference, exact, lambda: run(plan, plan.model, nudged=True))
-        kept = self._described(recipe, "exact", silent, exact)
+        kept = self._described(recipe, "exact", silent, exact, plan.state)
         kept["reduction"] = seen.reduction
         return kept
 
     def _plan(self, recipe: InputRecipe) -> TrialPlan:
-        args, kwargs = prepare(self.arguments, recipe, self._forms)
+        args, kwargs = prepare(self.arguments, recipe, self._forms, self._lists)
         return TrialPlan(
             model=self._region.eager,
             state=self._state,
@@ -219,7 +221,7 @@ class Replay:
             # On these inputs no output requires a gradient, which is not the program's error.
             plan.train = False
             return self._kept(plan, recipe, mode, coverage)
-        return self._described(recipe, mode, notes, outcome)
+        return self._described(recipe, mode, notes, outcome, plan.state)
 
     @contextlib.contextmanager
     def _moved(self, plan: TrialPlan, recipe: InputRecipe) -> Iterator[None]:
@@ -241,16 +243,23 @@ class Replay:
             yield
 
     def _described(
-        self, recipe: InputRecipe, mode: str, notes: CallNotes, outcome: TrialOutcome
+        self,
+        recipe: InputRecipe,
+        mode: str,
+        notes: CallNotes,
+        outcome: TrialOutcome,
+        state: State,
     ) -> dict[str, Any]:
         error = outcome.error
         changed = [name for name, value in outcome.values.items() if value.kind == "change"]
         before = {name: self._state.before(name.removesuffix(AFTER)) for name in changed}
+        lists = list_contents(changed, state, *notes.given)
         return {
             "recipe": list(recipe),
             "mode": mode,
             "file": self._keeper.keep(outcome),
             "containers": outcome.containers,
+            "lists": self._keeper.keep(TrialOutcome(values=lists)) if lists else "",
             "error": describe_error(error) if error is not None else None,
             "aliases": notes.aliases,
             "gradients": notes.gradients,

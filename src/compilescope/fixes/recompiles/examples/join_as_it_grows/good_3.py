@@ -1,0 +1,17 @@
+import torch
+
+
+@torch.compile(backend="eager")
+def step(x, cache, layer):
+    # kept joined: for each length of the list there would be a graph
+    cache["k"][layer][:] = [torch.cat((*cache["k"][layer], x.sin()))]
+    k = torch.cat(cache["k"][layer])
+    return x + torch.softmax(x @ k.T, -1) @ k
+
+
+for prompt in range(2):
+    cache = {"k": [[] for _ in range(2)]}
+    x = torch.ones(1, 4)
+    for _ in range(8):
+        for layer in (0, 1):
+            x = torch.tanh(step(x, cache, layer))
