@@ -180,6 +180,7 @@ class _Trial:
             self.uncovered,
             skips=fields_read(self._allows) is not None,
             less="compiles-less" in self._allows,
+            prepares="prepares-eagerly" in self._allows,
         )
         found = self.verdict()
         if found is not None:
