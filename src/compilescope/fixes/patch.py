@@ -19,6 +19,7 @@ Allowance = (
         "other-random-numbers",
         "rebuilt-attributes",
         "compiles-less",
+        "prepares-eagerly",
     ]
     | str
 )
@@ -30,6 +31,7 @@ class. `fewer-errors`: it may return where the original raises. `other-random-nu
 at random differ, their distribution does not. `rebuilt-attributes`: an attribute gets a tensor of
 its own where it shared another's, and a call may make attributes that the original makes in another
 call. `compiles-less`: a part of what was captured runs eagerly on purpose.
+`prepares-eagerly`: so does a first call, with what no later call does.
 `reads:loss`, and the like for each field that the program reads of what a compiled call returns:
 other fields may be missing, and what only they need is not computed.
 `joins:2`, and the like for each dimension: where the original keeps a list of tensors, there is a

@@ -13,7 +13,14 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from compilescope.fixes.branches.condition import Truth, check_free
+from compilescope.fixes.branches.condition import Truth, check_free, read_test
+from compilescope.fixes.branches.named_truths import (
+    NamedTruth,
+    named_truth,
+    outermost,
+    place_of,
+    without_bool,
+)
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.extraction import as_tensor, extraction_at, is_of_symbol, read_from
@@ -147,17 +154,21 @@ _ASKING = kinds(lambda: (cst.If, cst.IfExp, cst.Assert))
 def asked_by_name(
     propose: Callable[[Subject], Patch], *, inside: bool = False
 ) -> Callable[[Subject], Patch]:
-    """The same fix for a test of a name that the number was given before. `inside`: it leaves
-    Python to run all of the `if`, so that its sides read the number too."""
+    """The same fix for a test of a name that the number or the truth was given before. `inside`:
+    it leaves Python to run all of the `if`, so that its sides read the number too."""
 
     def proposed(subject: Subject) -> Patch:
         number = _named(subject, inside)
-        if number is None:
+        truth = named_truth(subject) if number is None else None
+        if number is not None:
+            tests, subject = number.tests, _held_as_tensor(subject, number)
+        elif truth is not None:
+            tests, subject = truth.tests, _held_unasked(subject, truth)
+        else:
             return propose(subject)
-        subject = _held_as_tensor(subject, number)
         made: list[Patch] = []
         # The last test first: what stands above it keeps its lines, by which facts are kept.
-        for line, column in sorted(number.tests, reverse=True):
+        for line, column in sorted(tests, reverse=True):
             made.append(propose(moved(subject, line, column)))
             files = {**subject.program.files, **made[-1].files}
             subject = with_files(subject, files, subject.program.facts)
@@ -205,8 +216,8 @@ def _named(subject: Subject, inside: bool) -> _NamedNumber | None:
     ]
     if not asked:
         return None
-    owners = {_outermost(module, test): None for _, test in asked}
-    places = tuple(dict.fromkeys(_place(module, each) for each in owners))
+    owners = {outermost(module, test): None for _, test in asked}
+    places = tuple(dict.fromkeys(place_of(module, each) for each in owners))
     read = tuple(each for each, _ in asked)
     if inside:
         held = {id(node) for owner in owners for node in module.walk(owner)}
@@ -238,21 +249,6 @@ def _test_of(module: SourceModule, read: cst.Name) -> cst.CSTNode | None:
     return None
 
 
-def _outermost(module: SourceModule, test: cst.CSTNode) -> cst.CSTNode:
-    """Of an `elif`, the first `if`: a fix takes them together."""
-    above = module.parent(test)
-    while isinstance(test, cst.If) and isinstance(above, cst.If) and above.orelse is test:
-        test, above = above, module.parent(above)
-    return test
-
-
-def _place(module: SourceModule, test: cst.CSTNode) -> tuple[int, int | None]:
-    if isinstance(test, cst.IfExp):
-        start = module.position(test.test).start
-        return start.line, start.column
-    return module.line(test), None
-
-
 def _held_as_tensor(subject: Subject, number: _NamedNumber) -> Subject:
     """The program with the tensor by that name. Raises `Refused` where more than tests needs the
     number."""
@@ -279,6 +275,22 @@ def _held_as_tensor(subject: Subject, number: _NamedNumber) -> Subject:
     kind = kind_of(subject, number.tensor)
     facts = facts_of_tensors(subject, {number.name: kind.dtype or ""})
     return with_files(subject, {**subject.program.files, **files}, facts)
+
+
+def _held_unasked(subject: Subject, named: NamedTruth) -> Subject:
+    """The program with the truth by that name as a tensor, or as what is no tensor decides."""
+    module = subject.module
+    truth = read_test(subject, without_bool(module, named.value))
+    edit = Edit(module)
+    edit.replace(named.value, edit.expression(truth.text))
+    files = edit.files()
+    if files[module.path].count("\n") != module.text.count("\n"):
+        raise Refused(f"`{named.name}` is computed on several lines")
+    return with_files(
+        subject,
+        {**subject.program.files, **files},
+        facts_of_tensors(subject, {named.name: "bool"}),
+    )
 
 
 def facts_of_tensors(subject: Subject, held: dict[str, str]) -> ValueFacts:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from compilescope.fixes.branches.named_truths import held_by_name, is_joined, operands
 from compilescope.fixes.branches.quantifiers import Quantifier, quantifier_of
 from compilescope.fixes.subject import Subject
 from compilescope.fixes.values.extraction import read_from
@@ -25,7 +26,9 @@ from compilescope.source.flow import operators
 from compilescope.source.flow.liveness import names_set, parameters
 from compilescope.source.flow.purity import first, operator_of, short
 from compilescope.source.refusals import NeedsRun, NotMeant, Refused
-from compilescope.source.trees import cst
+from compilescope.source.trees import cst, kinds
+
+_BITWISE = kinds(lambda: (cst.BitAnd, cst.BitOr, cst.BitXor))
 
 
 def boolean(subject: Subject, node: cst.BaseExpression) -> tuple[str, bool]:
@@ -120,6 +123,10 @@ def gives_booleans(subject: Subject, node: cst.BaseExpression) -> bool:
     if seen:
         return all(fact.dtype == "bool" for fact in seen)
     known = known_as(subject, node)
+    if isinstance(known, cst.BinaryOperation) and isinstance(known.operator, _BITWISE):
+        return all(gives_booleans(subject, side) for side in (known.left, known.right))
+    if isinstance(known, cst.UnaryOperation) and isinstance(known.operator, cst.BitInvert):
+        return gives_booleans(subject, known.expression)
     if isinstance(known, cst.Call):
         if operator_of(subject.module, known) in ("any", "all") and _of_bytes(subject, known):
             return False
@@ -251,20 +258,6 @@ def check_order(subject: Subject, later: list[cst.BaseExpression]) -> None:
         raise Refused(found.words.replace("the branch", "the condition"))
 
 
-def is_joined(node: cst.CSTNode, operator: type[cst.BaseBooleanOp]) -> bool:
-    return isinstance(node, cst.BooleanOperation) and isinstance(node.operator, operator)
-
-
-def operands(
-    node: cst.BaseExpression, operator: type[cst.BaseBooleanOp]
-) -> list[cst.BaseExpression]:
-    """Of `a and b and c`, all three."""
-    if is_joined(node, operator):
-        assert isinstance(node, cst.BooleanOperation)
-        return [*operands(node.left, operator), *operands(node.right, operator)]
-    return [node]
-
-
 @dataclass(frozen=True)
 class Truth:
     """`static and tensor`, or `static or tensor`; `static` is empty where all is tensors."""
@@ -292,6 +285,9 @@ class Truth:
 
 def read_test(subject: Subject, test: cst.BaseExpression) -> Truth:
     """Raises `Refused` where a part is neither surely static nor surely a tensor."""
+    held = _read_held(subject, test)
+    if held is not None:
+        return held
     static, tensors, word = _parts(subject, test)
     if not tensors:
         raise NotMeant("nothing in the condition is known to be a tensor")
@@ -309,6 +305,34 @@ def read_test(subject: Subject, test: cst.BaseExpression) -> Truth:
         texts.append(truth)
     text, atomic = joined(texts, " | " if word == "or" else " & ")
     return Truth(text, f" {word} ".join(guards), word or "and", atomic)
+
+
+def _read_held(subject: Subject, test: cst.BaseExpression) -> Truth | None:
+    """Of a name that holds `flag and t`: the tensor where the flag is set."""
+    held = held_by_name(subject, test)
+    if held is None:
+        kinds_seen = {fact.kind for fact in facts_of(subject, test)}
+        if kinds_seen & {"tensor", "parameter"} and kinds_seen - {"tensor", "parameter"}:
+            raise Refused(f"`{short(subject.module, test)}` is not always a tensor")
+        return None
+    code = subject.module.code
+    text, seen = held.name.value, held.seen
+    is_bool = all(f.dtype == "bool" for f in seen) if seen else gives_booleans(subject, held.tensor)
+    is_one = all(f.shape == () for f in seen) if seen else is_one_number(subject, held.tensor)
+    if not is_bool:
+        text = f"({text} != 0)"
+    if not is_one:
+        text = f"{text}.reshape(())"
+    if not held.negated:
+        guards = [_operand(code(each), each, held.word) for each in held.static]
+        return Truth(text, f" {held.word} ".join(guards), held.word)
+    other = "or" if held.word == "and" else "and"
+    guards = [_negated(code(each), each) for each in held.static]
+    return Truth(f"~{text}", f" {other} ".join(guards), other)
+
+
+def _negated(text: str, node: cst.CSTNode) -> str:
+    return f"not ({text})" if isinstance(node, cst.BooleanOperation) else f"not {text}"
 
 
 def _guarded(subject: Subject, node: cst.BaseExpression) -> tuple[str, str, tuple[str, bool]]:

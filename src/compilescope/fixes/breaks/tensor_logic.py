@@ -6,6 +6,8 @@ from compilescope.fixes.branches.condition import gives_booleans, read_test
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Subject
+from compilescope.fixes.values.tensors import is_one_number
+from compilescope.source.flow.aliasing import is_fresh
 from compilescope.source.flow.liveness import reads
 from compilescope.source.flow.purity import short
 from compilescope.source.refusals import NotMeant, Refused
@@ -23,7 +25,8 @@ def _propose(subject: Subject) -> Patch:
     truth = read_test(subject, whole)
     if truth.static:
         raise Refused(f"`{truth.static}` is not a tensor")
-    _check_use(subject, whole)
+    if not _is_same_value(subject, whole):
+        _check_use(subject, whole)
     edit = Edit(module)
     text = truth.tensor
     if getattr(whole, "lpar", ()) and not truth.atomic:
@@ -53,6 +56,16 @@ def _operation(subject: Subject) -> cst.BaseExpression:
     if isinstance(above, (cst.If, cst.While, cst.IfExp, cst.Assert, cst.Comparison)):
         raise NotMeant("it is the condition of a branch")
     return found
+
+
+def _is_same_value(subject: Subject, node: cst.BaseExpression) -> bool:
+    """Is what Python gives, one of the operands, as good as the tensor of both? No bool of
+    Python's, no tensor that somebody else may hold, and of no dimensions."""
+    if isinstance(node, cst.BooleanOperation):
+        return all(_is_same_value(subject, each) for each in (node.left, node.right))
+    if _is_joined(node):  # `not`
+        return False
+    return is_one_number(subject, node) and is_fresh(subject.module, node)
 
 
 def _check_use(subject: Subject, whole: cst.BaseExpression) -> None:

@@ -45,7 +45,8 @@ def _propose(subject: Subject) -> Patch:
     if any(module.code(each).strip() == text.strip() for each in before):
         raise NotMeant("it is already called eagerly first")
     edit.put_before(call if isinstance(line, cst.SimpleStatementLine) else line, text)
-    return Patch(edit.files(), states=_STATES, allows=frozenset({"other-random-numbers"}))
+    allows = frozenset({"other-random-numbers", "prepares-eagerly"})
+    return Patch(edit.files(), states=_STATES, allows=allows)
 
 
 def _before_loops(module: SourceModule, call: cst.Call) -> cst.BaseStatement:

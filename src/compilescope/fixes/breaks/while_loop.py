@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from compilescope.fixes.branches.branch import RULES, torch_name
 from compilescope.fixes.branches.closures import Closures, local_function, with_blank_lines
-from compilescope.fixes.branches.condition import boolean, operands
+from compilescope.fixes.branches.condition import boolean
 from compilescope.fixes.branches.loop_numbers import numbers_as_tensors
+from compilescope.fixes.branches.named_truths import operands
 from compilescope.fixes.branches.numbers import counters_of
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch

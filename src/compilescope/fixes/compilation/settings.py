@@ -289,4 +289,4 @@ def eager_then_compile(subject: Subject) -> Patch:
         if isinstance(node, cst.Call) and edit.module.calls(node, "torch.compiler.set_stance"):
             raise Refused("the program sets a stance itself")
     put_setting(edit, f'{edit.module_name("torch")}.compiler.set_stance("eager_then_compile")')
-    return Patch(edit.files(), states=STATES)
+    return Patch(edit.files(), states=STATES, allows=frozenset({"prepares-eagerly"}))

@@ -14,6 +14,7 @@ import msgspec
 from compilescope.fixes.subject import Subject
 from compilescope.model.bodies import GraphBreak
 from compilescope.patterns import late
+from compilescope.source.flow.liveness import targets
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.module import SourceModule
 from compilescope.source.trees import cst
@@ -175,7 +176,7 @@ def _test_before(module: SourceModule, line: int) -> cst.BaseExpression | None:
         return None
     current: cst.CSTNode = statement
     for above in (statement, *module.ancestors(statement)):
-        if isinstance(above, cst.If) and above is not statement and _is_lazy(module, above.test):
+        if isinstance(above, cst.If) and above is not statement and _is_for_once(module, above):
             return above.test
         if isinstance(above, cst.IndentedBlock):
             tests: list[cst.BaseExpression] = []
@@ -191,6 +192,25 @@ def _test_before(module: SourceModule, line: int) -> cst.BaseExpression | None:
             return None
         current = above
     return None
+
+
+def _is_for_once(module: SourceModule, branch: cst.If) -> bool:
+    return _is_lazy(module, branch.test) or _turns_itself_off(module, branch)
+
+
+def _turns_itself_off(module: SourceModule, branch: cst.If) -> bool:
+    """`if not self.hooked:`, whose body sets `self.hooked = True`."""
+    test, wanted = branch.test, "False"
+    while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        test, wanted = test.expression, "True" if wanted == "False" else "False"
+    asked = module.code(test.with_changes(lpar=(), rpar=()))
+    return any(
+        isinstance(each, cst.Assign)
+        and module.code(each.value) == wanted
+        and any(module.code(target) == asked for target in targets(each))
+        for line in branch.body.body
+        for each in (line.body if isinstance(line, cst.SimpleStatementLine) else ())
+    )
 
 
 def _is_lazy(module: SourceModule, test: cst.BaseExpression) -> bool:

@@ -208,10 +208,11 @@ def check_losses(
     skips: bool = False,
     less: bool = False,
     once: bool = False,
+    prepares: bool = False,
 ) -> list[FixCheck]:
     """All count checks, the most telling first. `skips`: the version need not run all of it.
-    `less`: a part of it may run eagerly. `once`: what made a function compile again and again may
-    still do so a single time."""
+    `less`: a part of it may run eagerly. `prepares`: a first call may. `once`: what made a function
+    compile again and again may still do so a single time."""
     comparison = _LossComparison(before, after, gone, changes, uncovered, once=once)
     return [
         comparison.gone(),
@@ -220,7 +221,7 @@ def check_losses(
         comparison.guards(),
         comparison.eager(),
         comparison.failures(),
-        comparison.operators(skips=skips, less=less),
+        comparison.operators(skips=skips, less=less, prepares=prepares),
     ]
 
 
@@ -427,7 +428,7 @@ class _LossComparison:
             "failures", "pass", f"{self._were.failures} before, {self._are.failures} after"
         )
 
-    def operators(self, *, skips: bool, less: bool) -> FixCheck:
+    def operators(self, *, skips: bool, less: bool, prepares: bool) -> FixCheck:
         were, are = self._were.operators, self._are.operators
         words = f"{were} operators captured before, {are} after"
         if less and not are:
@@ -445,6 +446,9 @@ class _LossComparison:
             # All that runs is in graphs, so what is missing there does not run.
             return FixCheck("operators", "pass", f"{words}: the others do not run anymore")
         now = captured_lines(self._after.run)
+        if prepares and are and self._runs_whole(now):
+            words += ": the others are those of a first call"
+            return FixCheck("operators", "pass", words)
         mended = {
             (found.file, found.line)
             for name, found in self._old.items()
@@ -467,6 +471,17 @@ class _LossComparison:
         if not now and self._lines:
             return FixCheck("operators", "fail", words)
         return FixCheck("operators", "pass", f"{words}: only on lines that the patch replaces")
+
+    def _runs_whole(self, now: dict[tuple[str, int], str]) -> bool:
+        """Does all that was compiled run in graphs alone? Then no call but those that are not
+        compiled does anything else."""
+        if self._are.breaks or self._are.eager or self._are.failures:
+            return False
+        known = {(code.file, code.function) for code in compiled_functions(self._after.run)}
+        known |= {(file, function) for (file, _), function in now.items()}
+        return all(
+            (code.file, code.function) in known for code in compiled_functions(self._before.run)
+        )
 
 
 def takes_place_of(

@@ -181,6 +181,7 @@ class _Trial:
             skips=fields_read(self._allows) is not None,
             less="compiles-less" in self._allows,
             once=bool(dims_joined(self._allows)),  # An empty list, and one that is not.
+            prepares="prepares-eagerly" in self._allows,
         )
         found = self.verdict()
         if found is not None:

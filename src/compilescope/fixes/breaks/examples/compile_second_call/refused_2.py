@@ -1,0 +1,23 @@
+#: because: first call only
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = torch.nn.Linear(3, 3)
+        self.busy = False
+
+    def halve(self, module, args, output):
+        return output * 0.5
+
+    def forward(self, x):
+        if not self.busy:
+            handle = self.lin.register_forward_hook(self.halve)
+            self.busy = False
+        return self.lin(x)
+
+
+net = torch.compile(Net(), backend="eager")
+for _ in range(3):
+    net(torch.ones(3))
