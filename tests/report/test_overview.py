@@ -15,9 +15,11 @@ from compilescope.analysis.overview import JudgedRun, Overview, overview
 from compilescope.cli.report_formats import draw
 from compilescope.model.bodies import (
     Body,
+    CompileFailed,
     DiffOutcome,
     GraphCaptured,
     Measurement,
+    ProcessEnded,
     TensorDiff,
     Violation,
 )
@@ -81,6 +83,35 @@ def test_graphs_of_adapters_are_checked_under_any_name() -> None:
     )
     tally = whole.constraints
     assert (tally.passed, tally.failed, tally.unknown, tally.unchecked) == (1, 0, 1, 1)
+
+
+def test_a_graph_whose_check_raised_is_not_passed() -> None:
+    """As with settings that are none: `MOCK_ALIGNMENT=abc`."""
+    refused = CompileFailed("BackendMisuse", "MOCK_ALIGNMENT is 'abc'", backend="mock_backend")
+    earlier = [event(graph("mock_backend"), number=1), event(refused, number=2)]
+    later = event(graph("mock_backend"), number=3, compile_id="1/0")
+    whole = seen(
+        run_of(*earlier, run="a1", command=("a.py",), started_ns=1),
+        run_of(*earlier, later, run="a2", command=("b.py",), started_ns=2),
+    )
+    assert [row.constraints for row in whole.all] == ["unknown", "unknown"]
+    assert (whole.constraints.passed, whole.constraints.checked) == (0, 2)
+    doubt = digest(run_of(*earlier)).constraints.doubt
+    assert doubt == "1 of 1 graphs were not checked"
+
+
+def test_a_program_that_ended_early_may_have_had_more_to_check() -> None:
+    begun = event(graph("mock_backend"), number=1)
+    raised = event(ProcessEnded(error="OSError", message="no disk"), number=2)
+    ended = run_of(begun, raised, exit_status=1)
+    assert digest(ended).constraints.state == "unknown"
+    assert "no disk" in digest(ended).constraints.doubt
+    failed = run_of(begun, event(breach("error"), number=2), exit_status=1)
+    assert digest(failed).constraints.state == "fail"
+    assert digest(run_of(begun, exit_status=0)).constraints.state == "pass"
+    # A comparison's status is its verdict.
+    compared = event(DiffOutcome("Net", "eager", "inductor", "pass"), number=2)
+    assert digest(run_of(begun, compared, exit_status=1)).constraints.state == "pass"
 
 
 def test_a_cut_record_is_not_passed() -> None:
