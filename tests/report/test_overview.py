@@ -23,6 +23,7 @@ from compilescope.model.bodies import (
     TensorDiff,
     Violation,
 )
+from compilescope.model.outcomes import WrongOperation
 from compilescope.model.run import Run
 from samples import CODE, RUNS
 
@@ -207,3 +208,20 @@ def test_a_comparison_that_failed_without_a_value() -> None:
     silent = DiffOutcome("Net", "eager", "inductor", "fail")
     worst = seen(made("a1", "a.py", 1, silent)).numbers.worst
     assert worst is not None and worst.text == "the comparison failed"
+
+
+def test_a_comparison_says_nothing_of_breaks() -> None:
+    """Nobody watched what it compiled: 0 would say that there was nothing to see."""
+    wrong = tuple(WrongOperation(words, "m.py", 12) for words in ("torch.sin at m.py:12", "mul"))
+    found = DiffOutcome("Net", "eager", "bad", "fail", operations=wrong)
+    whole = seen(
+        made("a1", "a.py", 1, diff("fail", 0.5), found),
+        made("a2", "b.py", 2, diff("pass", 0.0)),
+        made("a3", "c.py", 3, graph("inductor")),
+    )
+    rows = {row.run: row for row in whole.all}
+    assert [rows[name].causes for name in ("a1", "a2", "a3")] == [2, None, 0]
+    assert [rows[name].breaks for name in ("a1", "a2", "a3")] == [None, None, 0]
+    compared = made("b1", "b.py", 2, diff("pass", 0.0))
+    text = draw([compared, made("c1", "c.py", 3, graph("inductor"))], "terminal", to_file=True)
+    assert re.search(r"b\.py .* -\s*$", text, re.M) and re.search(r"c\.py .* 0\s*$", text, re.M)
