@@ -26,7 +26,13 @@ from compilescope.backends.device_files import find_device  # noqa: E402
 from compilescope.backends.mock import messages  # noqa: E402
 from compilescope.errors import ToolError  # noqa: E402
 
-NAMES = ("MOCK_STRICT", "MOCK_ALIGNMENT", "MOCK_ALIGNMENT_DIMS", "MOCK_MAX_MEMORY")
+NAMES = (
+    "MOCK_STRICT",
+    "MOCK_ALIGNMENT",
+    "MOCK_ALIGNMENT_DIMS",
+    "MOCK_MAX_MEMORY",
+    "MOCK_MAX_PEAK_MEMORY",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -93,6 +99,27 @@ def test_and_so_is_memory() -> None:
     with pytest.raises(ConstraintError) as error:
         mock_backend(repro=False)(module, [huge])
     assert {each.rule for each in error.value.violations} == {"memory"}
+
+
+def test_memory_is_limited_per_tensor_and_per_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One tensor of 400 bytes, and 1,200 of them at once: each limit has its own name."""
+
+    def added(x: Any) -> Any:
+        return x.exp() + x.sin()
+
+    x = torch.ones(100)
+    monkeypatch.setenv("MOCK_MAX_MEMORY", "400")
+    assert broken(added, x, backend=mock_backend) == set()
+    monkeypatch.setenv("MOCK_MAX_PEAK_MEMORY", "1000")
+    (peak,) = found(added, x)
+    assert "at once" in peak
+    assert broken(added, x, max_peak_memory=2000) == set()
+    assert broken(added, x, max_peak_memory=2000, max_memory=399) == {"memory"}
+    monkeypatch.setenv("MOCK_MAX_MEMORY", "399")
+    monkeypatch.delenv("MOCK_MAX_PEAK_MEMORY")
+    assert found(added, x) == {"400 bytes: float32 [100]"}
+    assert broken(added, x, constraints=[]) == {"memory"}
+    assert broken(added, x, constraints=[MemoryConstraint(2000)]) == set()
 
 
 class Records(logging.Handler):

@@ -175,7 +175,8 @@ def notice(device: Device, backend: str) -> str:
         f"{backend} checks graphs against the {device.name} device, because no device or "
         f"constraints were given:\n{rules}\n"
         f"All of it: `compilescope devices show {device.name}`. To check other rules, pass "
-        'device="npu-a" or constraints=[...],\nor set MOCK_ALIGNMENT or MOCK_MAX_MEMORY.'
+        'device="npu-a" or constraints=[...],\nor set MOCK_ALIGNMENT, '
+        "MOCK_MAX_MEMORY or MOCK_MAX_PEAK_MEMORY."
     )
 
 
