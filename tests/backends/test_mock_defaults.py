@@ -20,6 +20,7 @@ from compilescope import (  # noqa: E402
     MockAdapter,
     ShapeConstraint,
     UnsupportedOpsConstraint,
+    aot_mock_backend,
     mock_backend,
 )
 from compilescope.backends.device_files import find_device  # noqa: E402
@@ -191,6 +192,33 @@ def test_what_accelerators_rarely_have_is_denied(name: str) -> None:
 )
 def test_what_ordinary_models_need_is_not(name: str) -> None:
     assert not UnsupportedOpsConstraint().unsupported.match(f"aten.{name}.default")
+
+
+@pytest.mark.parametrize(
+    ("layer", "size", "found_in"),
+    [
+        (lambda: torch.nn.Conv3d(2, 2, 1), (1, 2, 4, 4, 4), "stride = [1, 1, 1]"),
+        (lambda: torch.nn.ConvTranspose1d(2, 2, 1), (1, 2, 4), "transposed = True"),
+        (lambda: torch.nn.ConvTranspose2d(2, 2, 1), (1, 2, 4, 4), "transposed = True"),
+        (lambda: torch.nn.Conv1d(2, 2, 1), (1, 2, 4), ""),
+        (lambda: torch.nn.Conv2d(2, 2, 1), (1, 2, 4, 4), ""),
+    ],
+    ids=["3d", "transposed 1d", "transposed 2d", "1d", "2d"],
+)
+@pytest.mark.parametrize("make", [mock_backend, aot_mock_backend], ids=["dynamo", "aot"])
+def test_convolutions_that_accelerators_rarely_have(
+    layer: Any, size: tuple[int, ...], found_in: str, make: Any
+) -> None:
+    torch._dynamo.reset()
+    backend, module, given = make(repro=False), layer(), torch.ones(size)
+    if not found_in:
+        torch.compile(module, backend=backend)(given).sum().backward()
+        return
+    with pytest.raises(ConstraintError) as error:
+        torch.compile(module, backend=backend)(given)
+    assert {(each.rule, each.found) for each in error.value.violations} == {("operators", found_in)}
+    stages = {each.stage for each in error.value.violations}
+    assert stages == ({"dynamo"} if make is mock_backend else {"aot_forward", "aot_backward"})
 
 
 def test_an_alignment_holds_for_all_dimensions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -181,7 +181,8 @@ def notice(device: Device, backend: str) -> str:
 
 
 def _rules(device: Device) -> dict[str, str]:
-    denied = device.ops.denied
+    cases = [f"{case.op} when {case.when}" for case in device.ops.conditions]
+    denied = [*cases, *device.ops.denied]
     shape = [f"at most {device.shapes.max_rank} dimensions"]
     shape += [rule_words(rule) for rule in device.shapes.alignment]
     layout = " or ".join(device.layout.formats)
