@@ -21,6 +21,7 @@ _MOST_LISTED = 10
 
 
 def write_fixed(
+    path: Path,
     script: str,
     run: Run,
     *,
@@ -29,8 +30,10 @@ def write_fixed(
     folders: tuple[str, ...] = (),
     force: bool = False,
 ) -> dict[str, Any]:
-    """Beside the original; gives what was done and what is left, for the JSON."""
+    """Beside the original, and the run in `path` is told; gives what was done and what is left, for
+    the JSON."""
     from compilescope.cli.isolation import announce
+    from compilescope.model.command_run import append_bodies
     from compilescope.repair.delivery.logged import fix_from_log
     from compilescope.repair.search.budget import read_budget
     from compilescope.repair.search.options import SearchOptions
@@ -48,6 +51,7 @@ def write_fixed(
             say=work.say,
         )
         made = fix_from_log(target, run, options, folders, force=force)
+    append_bodies(path, made.attempts)
     _tell(made)
     return {
         "script": made.path,
