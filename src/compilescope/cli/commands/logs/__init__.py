@@ -80,8 +80,9 @@ _LOG_KEYS = (
 @click.option(
     "--repro",
     is_flag=True,
-    help="Write a repro for each graph break, verified here. The model is taken from --script; "
-    "without it, the repro is a stock example. Implied by --report for device logs.",
+    help="Write a repro for each graph break, verified here. The model is taken from --script, or "
+    "from the log's program in --source; without them, the repro is a stock example. Implied by "
+    "--report for device logs.",
 )
 @force_option
 @click.option("--follow", is_flag=True, help="Keep reading as the logs grow, until Ctrl-C.")

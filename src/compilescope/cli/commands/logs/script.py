@@ -73,14 +73,18 @@ def write_repros(
     asked: bool,
     folders: tuple[str, ...] = (),
 ) -> None:
-    """Into the run's folder. Only a script that the user names is run: a log may name any file."""
-    from compilescope.fixes.program_files import main_of_log
+    """Into the run's folder. Only a script that the user names is run, or one in a folder that they
+    name: a log may name any file."""
+    from compilescope.fixes.program_files import arguments_of_log, main_of_log
     from compilescope.minify.logged_program import OwnProgram
     from compilescope.minify.logged_repros import write_log_repros
 
     program = None
-    if script is not None:
-        words = program_of(script).words
+    words = program_of(script).words if script is not None else ()
+    if not words and asked and folders:
+        main = main_of_log(run, folders, only_there=True)
+        words = (main, *arguments_of_log(run, main)) if main else ()
+    if words:
         plain = is_for_a_device or names_device(words[0])
         program = OwnProgram(os.path.abspath(words[0]), words[1:], is_for_a_device, plain)
     with ended_in_order(pausing=True), working("logs", "writing repro scripts") as work:
