@@ -12,7 +12,13 @@ from compilescope.settings import MockSettings, read_mock_settings, state_folder
 
 def test_nothing_set_means_the_documented_defaults() -> None:
     assert read_mock_settings({}) == MockSettings()
-    names = ("MOCK_STRICT", "MOCK_ALIGNMENT", "MOCK_ALIGNMENT_DIMS", "MOCK_MAX_MEMORY")
+    names = (
+        "MOCK_STRICT",
+        "MOCK_ALIGNMENT",
+        "MOCK_ALIGNMENT_DIMS",
+        "MOCK_MAX_MEMORY",
+        "MOCK_MAX_PEAK_MEMORY",
+    )
     assert read_mock_settings(dict.fromkeys(names, " ")) == MockSettings()
 
 

@@ -22,7 +22,7 @@ import msgspec
 from compilescope.model import labels
 from compilescope.model.bodies import Body, CompiledBefore, HookUnavailable, StanceChanged
 from compilescope.model.header import FILE_NAME, RunHeader, write_header
-from compilescope.model.home import list_runs, make_home, new_run_id, note_made
+from compilescope.model.home import hide_from_git, list_runs, make_home, new_run_id, note_made
 from compilescope.model.provenance import seal_run
 from compilescope.model.run import is_live
 from compilescope.model.stack import Frame
@@ -155,6 +155,8 @@ class _RunFolder:
         try:
             make_home(self.folder.parent)
             self.folder.mkdir(exist_ok=True)
+            # Nobody asked for it: also among files of the user's it does not show in `git status`.
+            hide_from_git(self.folder)
             if not (self.folder / FILE_NAME).exists():
                 write_header(self.folder, self._header)
                 note_made(self.folder)
@@ -174,7 +176,10 @@ class _RunFolder:
             elif (self.folder / FILE_NAME).exists():
                 self._complete(raised)
                 short = self.folder.name.partition("-")[0]
-                _say(f"recorded {self.folder.name}; see `compilescope show {short}`.")
+                _say(
+                    f"recorded {self.folder.name}; see `compilescope show {short}`. "
+                    f"{AUTO_RUN}=0 leaves no run."
+                )
                 _make_room(self._home)
 
     def _complete(self, raised: UncaughtException | None) -> None:

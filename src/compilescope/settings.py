@@ -234,13 +234,14 @@ class MockSettings(NamedTuple):
     alignment_dims: str = "all"
     """MOCK_ALIGNMENT_DIMS: which dimensions that is about, as it was written."""
     max_memory: str = ""
-    """MOCK_MAX_MEMORY: bytes that a graph may need at its peak, as it was written; empty: not
-    said."""
+    """MOCK_MAX_MEMORY: bytes that one tensor may have, as it was written; empty: not said."""
+    max_peak_memory: str = ""
+    """MOCK_MAX_PEAK_MEMORY: bytes that a graph may need at its peak, likewise."""
 
     @property
     def has_rules(self) -> bool:
         """Does one of them say what to check?"""
-        return self.alignment is not None or bool(self.max_memory)
+        return self.alignment is not None or bool(self.max_memory or self.max_peak_memory)
 
 
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
@@ -269,6 +270,7 @@ def read_mock_settings(environment: Mapping[str, str] | None = None) -> MockSett
         int(alignment) if alignment else None,
         env.get("MOCK_ALIGNMENT_DIMS", "").strip() or "all",
         env.get("MOCK_MAX_MEMORY", "").strip(),
+        env.get("MOCK_MAX_PEAK_MEMORY", "").strip(),
     )
 
 

@@ -204,6 +204,35 @@ def test_a_graph_nobody_explains_is_unknown() -> None:
     assert kinds(compiled(1, "a cause of a later release")) == ["unknown"]
 
 
+def test_graphs_before_the_first_line_of_dynamo() -> None:
+    """The log has its lines, further down: nothing says where these graphs came from."""
+
+    def made(number: int, after: str | None = None) -> Event:
+        place = OpPlace(frame(number), 4)
+        body = GraphCompiled("tt-xla", name=f"Graph.{number}", places=(place,), after=after)
+        return event(body, number=number)
+
+    told = log(formats=("torch-logs", "tt-xla"))
+    found = found_in(run_of(made(1), made(2), captured(3, "0/0"), made(4, "0/0"), told))
+    early = "no Dynamo line comes before it in the log"
+    assert [(graph.kind, graph.words) for graph in found.graphs] == [
+        ("unknown", early),
+        ("unknown", early),
+        ("region", "compile id 0/0"),
+    ]
+    assert found.expected == found.classes["region"] == 1
+    lost = found_in(run_of(captured(1, "0/0"), made(2, "0/0"), made(3, "1/0"), told)).graphs[-1]
+    assert (lost.kind, lost.words) == ("unknown", "the log lacks Dynamo's graph 1/0")
+
+
+def test_as_many_are_needed_as_the_table_has_regions() -> None:
+    """torch_xla says of the first that Dynamo handed it over, and Dynamo's lines begin later."""
+    handed = compiled(1, COMPILES)
+    later = [captured(2, "0/0"), compiled(3, COMPILES, after="0/0")]
+    found = found_in(run_of(handed, *later, log()))
+    assert found.classes == {"region": 2} and found.expected == 2
+
+
 def test_the_same_lines_again_are_a_recompile() -> None:
     place = OpPlace(frame(7), 4)
     graphs = [

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from builders import event, run_of
 from compilescope.analysis.logged.verdict import RELEASE, LogVerdict, judge_log
 from compilescope.logs.reader import read_logs
 from compilescope.logs.text.engine import command_in
+from compilescope.model.logged import LogRead
 from compilescope.model.run import read_run
 from logs.consoles import GOLDEN
 from logs.xla_blocks import IN_SYNC, MAIN, SYNC, graph
@@ -33,7 +35,8 @@ def test_a_release_build(tmp_path: Path) -> None:
     )
     assert found.rerun == (
         "TORCH_LOGS=+dynamo,recompiles TTXLA_LOGGER_LEVEL=DEBUG XLA_HLO_DEBUG=1 "
-        "PT_XLA_DEBUG_LEVEL=2 python /home/user/models/c03_dataif.py "
+        "TTMLIR_RUNTIME_LOGGER_LEVEL=DEBUG PT_XLA_DEBUG_LEVEL=2 "
+        "python /home/user/models/c03_dataif.py "
         "2>&1 | tee ttlike.c03_dataif.head.release.log"
     )
 
@@ -43,6 +46,48 @@ def test_a_debug_build_needs_none(tmp_path: Path) -> None:
     found = judge_log(read_run(read_logs([log], tmp_path).path))
     assert found is not None
     assert (found.build, found.notes, found.rerun, found.prepare) == ("debug", (), "", ())
+
+
+_TORCH = ("TORCH_LOGS=+dynamo,recompiles",)
+_XLA = ("PT_XLA_DEBUG_LEVEL=2", "PT_XLA_DEBUG=1", "XLA_HLO_DEBUG=1")
+_TT = (
+    "TTXLA_LOGGER_LEVEL=DEBUG",
+    "TTMLIR_RUNTIME_LOGGER_LEVEL=DEBUG",
+    "XLA_HLO_DEBUG=1",
+    "PT_XLA_DEBUG_LEVEL=2",
+)
+
+
+@pytest.mark.parametrize(
+    ("formats", "wanted"),
+    [
+        (("torch-logs",), _TORCH),
+        (("torch-xla",), _TORCH + _XLA),
+        (("torch-logs", "torch-xla"), _TORCH + _XLA),
+        (("tt-xla",), _TORCH + _TT),
+        (("torch-logs", "tt-xla"), _TORCH + _TT),
+        (("torch-xla", "tt-xla"), _TORCH + _TT),
+        ((), (*_TORCH, *_XLA, *_TT)),
+    ],
+    ids=["torch", "xla", "torch and xla", "tt", "torch and tt", "xla and tt", "nothing"],
+)
+def test_the_command_asks_for_all_that_its_compiler_knows(
+    formats: tuple[str, ...], wanted: tuple[str, ...]
+) -> None:
+    body = LogRead("a.log", formats=formats, cut_tail=True)
+    found = judge_log(run_of(event(body, number=1)))
+    assert found is not None
+    said = found.rerun.partition(" python ")[0].split()
+    assert sorted(said) == sorted(dict.fromkeys(wanted))
+
+
+def test_what_the_command_asked_for_beyond_that_stays(tmp_path: Path) -> None:
+    command = "TTMLIR_RUNTIME_LOGGER_LEVEL=Trace TTXLA_LOGGER_LEVEL=INFO python train.py"
+    body = LogRead("a.log", formats=("tt-xla",), cut_tail=True, command=command)
+    found = judge_log(run_of(event(body, number=1)))
+    assert found is not None
+    assert "TTMLIR_RUNTIME_LOGGER_LEVEL=Trace" in found.rerun
+    assert "TTXLA_LOGGER_LEVEL=DEBUG" in found.rerun and "INFO" not in found.rerun
 
 
 def test_what_the_log_shows_of_the_program(tmp_path: Path) -> None:

@@ -59,7 +59,13 @@ INFERENCE = [
 
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name in ("MOCK_STRICT", "MOCK_ALIGNMENT", "MOCK_ALIGNMENT_DIMS", "MOCK_MAX_MEMORY"):
+    for name in (
+        "MOCK_STRICT",
+        "MOCK_ALIGNMENT",
+        "MOCK_ALIGNMENT_DIMS",
+        "MOCK_MAX_MEMORY",
+        "MOCK_MAX_PEAK_MEMORY",
+    ):
         monkeypatch.delenv(name, raising=False)
     log = logging.getLogger("compilescope.backends")
     before, log.disabled = log.disabled, True

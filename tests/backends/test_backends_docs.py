@@ -76,7 +76,8 @@ def test_the_defaults_are_as_shown() -> None:
         "MOCK_STRICT": "1",
         "MOCK_ALIGNMENT": "1",
         "MOCK_ALIGNMENT_DIMS": MockSettings().alignment_dims,
-        "MOCK_MAX_MEMORY": shown_bytes(usual.device.memory.peak_bytes),
+        "MOCK_MAX_MEMORY": "none",
+        "MOCK_MAX_PEAK_MEMORY": shown_bytes(usual.device.memory.peak_bytes),
     }
-    assert not usual.device.shapes.alignment
+    assert not usual.device.shapes.alignment and usual.device.memory.tensor_bytes is None
     assert notice(usual.device, "mock_backend") == OUTPUTS[0].rstrip()

@@ -35,7 +35,13 @@ HERE = Path(__file__)
 
 @pytest.fixture(autouse=True)
 def fresh_dynamo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name in ("MOCK_STRICT", "MOCK_ALIGNMENT", "MOCK_ALIGNMENT_DIMS", "MOCK_MAX_MEMORY"):
+    for name in (
+        "MOCK_STRICT",
+        "MOCK_ALIGNMENT",
+        "MOCK_ALIGNMENT_DIMS",
+        "MOCK_MAX_MEMORY",
+        "MOCK_MAX_PEAK_MEMORY",
+    ):
         monkeypatch.delenv(name, raising=False)
     torch._dynamo.reset()
     yield
@@ -243,10 +249,11 @@ def test_arguments_win_over_the_device_and_both_over_the_environment(
         'name = "mine"\n[memory]\npeak_bytes = "1 GiB"\n[[shapes.alignment]]\nmultiple = 25\n'
     )
     monkeypatch.setenv("MOCK_ALIGNMENT", "64")
-    monkeypatch.setenv("MOCK_MAX_MEMORY", "1 KiB")
+    monkeypatch.setenv("MOCK_MAX_PEAK_MEMORY", "1 KiB")
     error = refusal(lambda x: x + 1, torch.randn(7, 49), device=file)
     assert {each.allowed for each in error.violations} == {"multiples of 25"}
-    error = refusal(lambda x: x + 1, torch.randn(7, 49), device=file, alignment=7, max_memory=64)
+    limits: dict[str, Any] = {"alignment": 7, "max_peak_memory": 64}
+    error = refusal(lambda x: x + 1, torch.randn(7, 49), device=file, **limits)
     assert {each.rule for each in error.violations} == {"memory"}
     error = refusal(lambda x: x + 1, torch.randn(7, 49))
     assert {each.allowed for each in error.violations} == {"multiples of 64", "at most 1 KiB"}
@@ -282,6 +289,7 @@ def test_a_wrong_environment_is_one_sentence(monkeypatch: pytest.MonkeyPatch) ->
         ({"alignment": 0}, "alignment is 0"),
         ({"alignment": True}, "alignment is True"),
         ({"max_memory": "much"}, "max_memory is 'much'"),
+        ({"max_peak_memory": "much"}, "max_peak_memory is 'much'"),
         ({"repro_timeout_s": 0}, "repro_timeout_s is 0"),
     ],
 )

@@ -20,13 +20,20 @@ from compilescope import (  # noqa: E402
     MockAdapter,
     ShapeConstraint,
     UnsupportedOpsConstraint,
+    aot_mock_backend,
     mock_backend,
 )
 from compilescope.backends.device_files import find_device  # noqa: E402
 from compilescope.backends.mock import messages  # noqa: E402
 from compilescope.errors import ToolError  # noqa: E402
 
-NAMES = ("MOCK_STRICT", "MOCK_ALIGNMENT", "MOCK_ALIGNMENT_DIMS", "MOCK_MAX_MEMORY")
+NAMES = (
+    "MOCK_STRICT",
+    "MOCK_ALIGNMENT",
+    "MOCK_ALIGNMENT_DIMS",
+    "MOCK_MAX_MEMORY",
+    "MOCK_MAX_PEAK_MEMORY",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -93,6 +100,27 @@ def test_and_so_is_memory() -> None:
     with pytest.raises(ConstraintError) as error:
         mock_backend(repro=False)(module, [huge])
     assert {each.rule for each in error.value.violations} == {"memory"}
+
+
+def test_memory_is_limited_per_tensor_and_per_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One tensor of 400 bytes, and 1,200 of them at once: each limit has its own name."""
+
+    def added(x: Any) -> Any:
+        return x.exp() + x.sin()
+
+    x = torch.ones(100)
+    monkeypatch.setenv("MOCK_MAX_MEMORY", "400")
+    assert broken(added, x, backend=mock_backend) == set()
+    monkeypatch.setenv("MOCK_MAX_PEAK_MEMORY", "1000")
+    (peak,) = found(added, x)
+    assert "at once" in peak
+    assert broken(added, x, max_peak_memory=2000) == set()
+    assert broken(added, x, max_peak_memory=2000, max_memory=399) == {"memory"}
+    monkeypatch.setenv("MOCK_MAX_MEMORY", "399")
+    monkeypatch.delenv("MOCK_MAX_PEAK_MEMORY")
+    assert found(added, x) == {"400 bytes: float32 [100]"}
+    assert broken(added, x, constraints=[]) == {"memory"}
+    assert broken(added, x, constraints=[MemoryConstraint(2000)]) == set()
 
 
 class Records(logging.Handler):
@@ -164,6 +192,33 @@ def test_what_accelerators_rarely_have_is_denied(name: str) -> None:
 )
 def test_what_ordinary_models_need_is_not(name: str) -> None:
     assert not UnsupportedOpsConstraint().unsupported.match(f"aten.{name}.default")
+
+
+@pytest.mark.parametrize(
+    ("layer", "size", "found_in"),
+    [
+        (lambda: torch.nn.Conv3d(2, 2, 1), (1, 2, 4, 4, 4), "stride = [1, 1, 1]"),
+        (lambda: torch.nn.ConvTranspose1d(2, 2, 1), (1, 2, 4), "transposed = True"),
+        (lambda: torch.nn.ConvTranspose2d(2, 2, 1), (1, 2, 4, 4), "transposed = True"),
+        (lambda: torch.nn.Conv1d(2, 2, 1), (1, 2, 4), ""),
+        (lambda: torch.nn.Conv2d(2, 2, 1), (1, 2, 4, 4), ""),
+    ],
+    ids=["3d", "transposed 1d", "transposed 2d", "1d", "2d"],
+)
+@pytest.mark.parametrize("make", [mock_backend, aot_mock_backend], ids=["dynamo", "aot"])
+def test_convolutions_that_accelerators_rarely_have(
+    layer: Any, size: tuple[int, ...], found_in: str, make: Any
+) -> None:
+    torch._dynamo.reset()
+    backend, module, given = make(repro=False), layer(), torch.ones(size)
+    if not found_in:
+        torch.compile(module, backend=backend)(given).sum().backward()
+        return
+    with pytest.raises(ConstraintError) as error:
+        torch.compile(module, backend=backend)(given)
+    assert {(each.rule, each.found) for each in error.value.violations} == {("operators", found_in)}
+    stages = {each.stage for each in error.value.violations}
+    assert stages == ({"dynamo"} if make is mock_backend else {"aot_forward", "aot_backward"})
 
 
 def test_an_alignment_holds_for_all_dimensions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from builders import ROOT, event, frame, run_of
 from compilescope.errors import ToolError
-from compilescope.fixes.program_files import LogFiles, main_of_log
-from compilescope.model.bodies import GraphBreak
+from compilescope.fixes.program_files import LogFiles, arguments_of_log, main_of_log
+from compilescope.model.bodies import GraphBreak, LogRead, SourceChecked
 from compilescope.model.run import Run
 from compilescope.repair.delivery.logged import in_words, logged_subjects
 
@@ -116,6 +116,40 @@ def test_the_script_is_the_outermost_file_of_a_stack(tmp_path: Path) -> None:
     run = run_of(event(GraphBreak("x"), number=1, stack=stack))
     assert main_of_log(run) == ""
     assert main_of_log(run, [str(tmp_path)]) == str(script)
+
+
+def test_a_program_is_run_only_from_a_folder_that_the_user_names(tmp_path: Path) -> None:
+    """A log may name any file of this machine."""
+    script = tmp_path / "theirs" / "train.py"
+    script.parent.mkdir()
+    script.write_text("\n\nimport torch\n")
+    there = frame(3, file=str(script), function="<module>", source="import torch")
+    begun = event(GraphBreak("x"), number=1, stack=(there,))
+    given = tmp_path / "given"
+    assert main_of_log(run_of(begun)) == str(script)
+    assert main_of_log(run_of(begun), [str(tmp_path / "other")], only_there=True) == ""
+    (given / "theirs").mkdir(parents=True)
+    mine = given / "theirs" / "train.py"
+    mine.write_text(script.read_text())
+    assert main_of_log(run_of(begun), [str(given)], only_there=True) == str(mine)
+    differs = SourceChecked(str(script), str(mine), 0, "line 8 is `x`, in the log `y`")
+    run = run_of(begun, event(differs, number=2))
+    assert main_of_log(run, [str(given)], only_there=True) == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        ("python -u train.py --lr 1e-3 'a b'", ("--lr", "1e-3", "a b")),
+        ("torchrun --nproc-per-node 2 /srv/train.py x", ("x",)),
+        ("python other.py train", ()),
+        ("python train.py 'open", ()),
+        ("", ()),
+    ],
+)
+def test_it_is_run_with_the_arguments_of_the_log(command: str, arguments: tuple[str, ...]) -> None:
+    run = run_of(event(LogRead("a.log", command=command), number=1))
+    assert arguments_of_log(run, "/here/train.py") == arguments
 
 
 @pytest.mark.parametrize("text", ["def f(:\n", None])

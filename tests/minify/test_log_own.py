@@ -162,3 +162,38 @@ def test_a_script_that_cannot_run_is_said_once(tmp_path: Path) -> None:
         made = write_own(site(), program, str(script), tmp_path / "repros")
         assert made.path is None and "IndexError" in made.reason
     assert not list((tmp_path / "repros").iterdir())
+
+
+_PREFIX = "V1116 10:00:00.000000 1 torch/_dynamo/symbolic_convert.py:1] [0/0] [__graph_breaks] "
+_BREAK = """\
+Graph break in user code at /srv/train.py:16
+Graph Break Reason: Data-dependent branching
+  Explanation: Detected data-dependent branching (e.g. `if my_tensor.sum() > 0:`).
+For more details about this graph break, please visit: https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0170.html
+User code traceback:
+  File "/srv/train.py", line 38, in <module>
+    net(torch.randn(3, 4, device=device))
+  File "/srv/train.py", line 16, in scaled
+    if v.mean() > 0:
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_a_folder_with_the_program_is_enough(tmp_path: Path) -> None:
+    """The log has the command too: without its argument the script fails."""
+    (tmp_path / "mine").mkdir()
+    written(tmp_path / "mine")
+    lines = "".join(f"{_PREFIX}{line}\n" for line in _BREAK.splitlines())
+    (tmp_path / "log.txt").write_text(f"$ python train.py 1\n{lines}")
+    words = ["logs", "log.txt", "--repro", "--source", "mine", "-o", "run"]
+    done = subprocess.run(
+        [sys.executable, "-m", "compilescope", *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Wrote 1 repro with the model of mine/train.py." in done.stderr, done.stderr
+    (repro,) = (tmp_path / "run" / "repros").glob("*.py")
+    assert "ARGUMENTS = ['1']" in repro.read_text()

@@ -33,7 +33,7 @@ from compilescope.settings import fresh_environment  # noqa: E402
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name in ("MOCK_STRICT", "MOCK_ALIGNMENT", "MOCK_MAX_MEMORY"):
+    for name in ("MOCK_STRICT", "MOCK_ALIGNMENT", "MOCK_MAX_MEMORY", "MOCK_MAX_PEAK_MEMORY"):
         monkeypatch.delenv(name, raising=False)
     torch._dynamo.reset()
     yield

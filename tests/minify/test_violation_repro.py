@@ -48,7 +48,7 @@ STRICT = (
 
 @pytest.fixture(autouse=True)
 def fresh_dynamo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name in ("MOCK_STRICT", "MOCK_ALIGNMENT", "MOCK_MAX_MEMORY"):
+    for name in ("MOCK_STRICT", "MOCK_ALIGNMENT", "MOCK_MAX_MEMORY", "MOCK_MAX_PEAK_MEMORY"):
         monkeypatch.delenv(name, raising=False)
     config = torch._dynamo.config
     before = config.get_config_copy()

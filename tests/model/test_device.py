@@ -328,9 +328,12 @@ def test_bytes_for_people() -> None:
 
 
 def test_comparisons() -> None:
-    assert parse_comparison("groups > 1") == ("groups", ">", 1.0)
-    assert parse_comparison("ceil_mode==true") == ("ceil_mode", "==", True)
-    assert parse_comparison("mode != 'reflect'") == ("mode", "!=", "reflect")
+    assert parse_comparison("groups > 1") == ("groups", ">", 1.0, False)
+    assert parse_comparison("ceil_mode==true") == ("ceil_mode", "==", True, False)
+    assert parse_comparison("mode != 'reflect'") == ("mode", "!=", "reflect", False)
+    assert parse_comparison("len( stride ) > 2") == ("stride", ">", 2.0, True)
+    with pytest.raises(ValueError, match="length of stride is no true"):
+        parse_comparison("len(stride) == true")
     for text in ("groups", "groups = 1", "1 < groups < 3", "groups > 1 and x", "mode > reflect"):
         with pytest.raises(ValueError, match=r"comparison|order"):
             parse_comparison(text)

@@ -305,8 +305,10 @@ def _in_doubt(steps: list[tuple[int, int]]) -> bool:
 
 
 def _refused(when: str, named: dict[str, Any]) -> bool:
-    """The three conditions that the example devices have."""
+    """The conditions that the example devices have."""
     name, sign, wanted = when.split()
+    if name.startswith("len("):
+        return len(named.get(name[4:-1], ())) > int(wanted)
     value = named.get(name)
     if value is None:
         return False

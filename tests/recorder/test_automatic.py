@@ -96,7 +96,8 @@ def test_a_program_that_fails_leaves_its_run_and_one_line(tmp_path: Path) -> Non
     ours = [line for line in done.stderr.splitlines() if line.startswith("compilescope:")]
     run = only_run(tmp_path)
     short = run.header.run.partition("-")[0]
-    assert ours == [f"compilescope: recorded {run.header.run}; see `compilescope show {short}`."]
+    recorded = f"recorded {run.header.run}; see `compilescope show {short}`."
+    assert ours == [f"compilescope: {recorded} COMPILESCOPE_AUTO_RUN=0 leaves no run."]
     assert run.header.run.endswith("-train")
     assert run.header.command == ("train.py", "--lr", "1")
     assert run.header.automatic
@@ -196,6 +197,30 @@ def test_a_folder_that_cannot_be_made_costs_one_line(
     said = capsys.readouterr().err
     assert said.startswith("compilescope: this run was not recorded: ")
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("home", [".compilescope", "runs", "their/runs"])
+def test_git_sees_nothing_of_it(home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody asked for the run: neither in a folder of ours nor among files of the user's."""
+
+    def git(*words: str) -> str:
+        asked = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b.c"]
+        return subprocess.run([*asked, *words], check=True, capture_output=True, text=True).stdout
+
+    git("init", "-q")
+    theirs = tmp_path / "their" / "runs"
+    theirs.mkdir(parents=True)
+    (theirs / "notes.txt").write_text("")
+    git("add", ".")
+    git("commit", "-q", "-m", "notes")
+    monkeypatch.setenv("COMPILESCOPE_DIR", str(tmp_path / home))
+    monkeypatch.delenv("COMPILESCOPE_AUTO_FOLDER", raising=False)
+    made = _RunFolder()
+    assert made.make() and (made.folder / "run.json").exists()
+    made.end(None)
+    assert git("status", "--short", "--untracked-files=all") == ""
+    (theirs / "more.txt").write_text("")
+    assert "more.txt" in git("status", "--short", "--untracked-files=all")
 
 
 def test_ctrl_c_is_a_signal(place: _RunFolder, capsys: pytest.CaptureFixture[str]) -> None:

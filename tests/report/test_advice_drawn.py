@@ -9,10 +9,13 @@ from compilescope.analysis.digest import Digest, digest
 from compilescope.analysis.findings import findings
 from compilescope.findings.remedy import Advice
 from compilescope.model.bodies import (
+    Body,
     CacheEntryMiss,
     CompileTime,
     FailedGuard,
+    FixAttempt,
     GraphBreak,
+    LogRead,
     Recompile,
 )
 from compilescope.model.stack import CodeRef
@@ -153,3 +156,26 @@ def test_what_fix_does_not_run_is_not_promised() -> None:
     text = "\n".join(plain(b.words) for b in blocks if isinstance(b, Paragraph))
     assert "unverified: `compilescope fix` runs scripts and modules, not pytest" in text
     assert "can verify it" not in text
+
+
+def test_of_a_log_one_verdict_stands_everywhere() -> None:
+    """`logs --script` ran the program: what its script's head says of a fix, its advice says."""
+
+    def told(*bodies: Body) -> str:
+        events = (event(body, number=n) for n, body in enumerate(bodies, 1))
+        reading = Reading(run_of(*events, command=("compilescope", "logs", "a.log")))
+        verified = any(isinstance(b, FixAttempt) and b.verdict == "verified" for b in bodies)
+        status = "proven" if verified else "proposed"
+        advice = msgspec.structs.replace(TRY, status=status)
+        blocks = advice_blocks((advice,), reading.told, "m.py:2", brief=True)
+        return "\n".join(plain(b.words) for b in blocks if isinstance(b, Paragraph))
+
+    log = LogRead("a.log")
+    assert "logs --script FILE can verify it" in told(log).replace("`", "")
+    done = FixAttempt("a-fix", "a change", "verified", kept=True)
+    assert "verified by running the program here" in told(log, done)
+    no_run = "the program could not be run here: no such file."
+    tried = FixAttempt("a-fix", "a change", "unverified", reason=no_run, kept=True)
+    assert f"unverified: {no_run.rstrip('.')}" in told(log, tried)
+    other = FixAttempt("another", "a change", "unverified", reason=no_run)
+    assert "could not be run" not in told(log, other)

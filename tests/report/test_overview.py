@@ -15,12 +15,15 @@ from compilescope.analysis.overview import JudgedRun, Overview, overview
 from compilescope.cli.report_formats import draw
 from compilescope.model.bodies import (
     Body,
+    CompileFailed,
     DiffOutcome,
     GraphCaptured,
     Measurement,
+    ProcessEnded,
     TensorDiff,
     Violation,
 )
+from compilescope.model.outcomes import WrongOperation
 from compilescope.model.run import Run
 from samples import CODE, RUNS
 
@@ -81,6 +84,35 @@ def test_graphs_of_adapters_are_checked_under_any_name() -> None:
     )
     tally = whole.constraints
     assert (tally.passed, tally.failed, tally.unknown, tally.unchecked) == (1, 0, 1, 1)
+
+
+def test_a_graph_whose_check_raised_is_not_passed() -> None:
+    """As with settings that are none: `MOCK_ALIGNMENT=abc`."""
+    refused = CompileFailed("BackendMisuse", "MOCK_ALIGNMENT is 'abc'", backend="mock_backend")
+    earlier = [event(graph("mock_backend"), number=1), event(refused, number=2)]
+    later = event(graph("mock_backend"), number=3, compile_id="1/0")
+    whole = seen(
+        run_of(*earlier, run="a1", command=("a.py",), started_ns=1),
+        run_of(*earlier, later, run="a2", command=("b.py",), started_ns=2),
+    )
+    assert [row.constraints for row in whole.all] == ["unknown", "unknown"]
+    assert (whole.constraints.passed, whole.constraints.checked) == (0, 2)
+    doubt = digest(run_of(*earlier)).constraints.doubt
+    assert doubt == "1 of 1 graphs were not checked"
+
+
+def test_a_program_that_ended_early_may_have_had_more_to_check() -> None:
+    begun = event(graph("mock_backend"), number=1)
+    raised = event(ProcessEnded(error="OSError", message="no disk"), number=2)
+    ended = run_of(begun, raised, exit_status=1)
+    assert digest(ended).constraints.state == "unknown"
+    assert "no disk" in digest(ended).constraints.doubt
+    failed = run_of(begun, event(breach("error"), number=2), exit_status=1)
+    assert digest(failed).constraints.state == "fail"
+    assert digest(run_of(begun, exit_status=0)).constraints.state == "pass"
+    # A comparison's status is its verdict.
+    compared = event(DiffOutcome("Net", "eager", "inductor", "pass"), number=2)
+    assert digest(run_of(begun, compared, exit_status=1)).constraints.state == "pass"
 
 
 def test_a_cut_record_is_not_passed() -> None:
@@ -176,3 +208,20 @@ def test_a_comparison_that_failed_without_a_value() -> None:
     silent = DiffOutcome("Net", "eager", "inductor", "fail")
     worst = seen(made("a1", "a.py", 1, silent)).numbers.worst
     assert worst is not None and worst.text == "the comparison failed"
+
+
+def test_a_comparison_says_nothing_of_breaks() -> None:
+    """Nobody watched what it compiled: 0 would say that there was nothing to see."""
+    wrong = tuple(WrongOperation(words, "m.py", 12) for words in ("torch.sin at m.py:12", "mul"))
+    found = DiffOutcome("Net", "eager", "bad", "fail", operations=wrong)
+    whole = seen(
+        made("a1", "a.py", 1, diff("fail", 0.5), found),
+        made("a2", "b.py", 2, diff("pass", 0.0)),
+        made("a3", "c.py", 3, graph("inductor")),
+    )
+    rows = {row.run: row for row in whole.all}
+    assert [rows[name].causes for name in ("a1", "a2", "a3")] == [2, None, 0]
+    assert [rows[name].breaks for name in ("a1", "a2", "a3")] == [None, None, 0]
+    compared = made("b1", "b.py", 2, diff("pass", 0.0))
+    text = draw([compared, made("c1", "c.py", 3, graph("inductor"))], "terminal", to_file=True)
+    assert re.search(r"b\.py .* -\s*$", text, re.M) and re.search(r"c\.py .* 0\s*$", text, re.M)

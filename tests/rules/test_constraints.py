@@ -607,6 +607,11 @@ def test_conditions() -> None:
     assert verdict("groups == none", None) == ["error"]
     assert verdict("groups > 1", None) == ["unknown"]
     assert verdict("stride > 1", 1) == ["unknown"]
+    # Of a list, also how many there are.
+    assert verdict("len(groups) > 2", [1, 1, 1]) == ["error"]
+    assert verdict("len(groups) > 2", [9, 9]) == []
+    assert verdict("len(groups) == 2", ["s0", 1]) == ["error"]
+    assert verdict("len(groups) > 2", 3) == ["unknown"]
     # A name that Dynamo knows it by: the argument is found where ATen has it.
     assert verdict("groups > 1", 2, "aten.conv2d") == ["error"]
     assert verdict("groups > 1", 1, "aten.conv2d") == []

@@ -11,8 +11,10 @@ from typing import Literal
 
 import msgspec
 
+from compilescope.analysis.program_end import how_it_ended
 from compilescope.model.bodies import (
     Benchmark,
+    CompileFailed,
     DiffOutcome,
     GraphCaptured,
     JobEnded,
@@ -43,18 +45,21 @@ def checked_constraints(run: Run, rows: Sequence[Benchmark]) -> CheckResult:
     measured = [row.violations for row in rows if row.violations is not None]
     graphs = [pair for pair in run.of(GraphCaptured) if pair[1].stage == "dynamo"]
     partitioned = _partitioned(run)
-    checked = sum(
-        body.backend in _CHECKING or (event.pid, event.compile_id) in partitioned
+    asked = [
+        event
         for event, body in graphs
-    )
+        if body.backend in _CHECKING or (event.pid, event.compile_id) in partitioned
+    ]
+    failed = _failed_unjudged(run)
+    checked = sum((event.pid, event.compile_id) not in failed for event in asked)
     doubt = ""
     if severities["unknown"]:
         doubt = f"the device's constraints could not tell {_times(severities['unknown'])}"
-    elif 0 < checked < len(graphs):
+    elif asked and checked < len(graphs):
         doubt = f"{len(graphs) - checked} of {len(graphs)} graphs were not checked"
     if severities["error"] or any(measured):
         return CheckResult("fail", doubt)
-    if not (severities or measured or checked):
+    if not (severities or measured or asked):
         return CheckResult("unchecked", "no device checked the graphs of this run")
     return _unless(doubt or _unfinished(run))
 
@@ -70,6 +75,15 @@ def _partitioned(run: Run) -> set[tuple[int, str | None]]:
         for event, body in run.of(Measurement)
         if body.name == "islands"
     }
+
+
+def _failed_unjudged(run: Run) -> set[tuple[int, str | None]]:
+    """Compilations that raised, and not because a device refused their graph.
+
+    As where the settings of the check are no settings: nobody has looked at the graph.
+    """
+    judged = {(event.pid, event.compile_id) for event, _ in run.of(Violation)}
+    return {(event.pid, event.compile_id) for event, _ in run.of(CompileFailed)} - judged
 
 
 def checked_numbers(run: Run, rows: Sequence[Benchmark], jobs: Sequence[JobEnded]) -> CheckResult:
@@ -90,7 +104,15 @@ def checked_numbers(run: Run, rows: Sequence[Benchmark], jobs: Sequence[JobEnded
 
 
 def _unfinished(run: Run) -> str:
-    return "the run is still in progress" if run.live else run.cut_short or ""
+    """Why a run may have had more to check than there is in it."""
+    if run.live:
+        return "the run is still in progress"
+    if run.cut_short:
+        return run.cut_short
+    if run.count(DiffOutcome):
+        return ""  # A comparison has come to its end, and its status is its verdict.
+    ended = how_it_ended(run)
+    return "" if ended.in_order else ended.text.rstrip(".")
 
 
 def _unless(doubt: str) -> CheckResult:

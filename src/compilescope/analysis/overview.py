@@ -55,12 +55,13 @@ class RunStanding(msgspec.Struct, frozen=True, kw_only=True):
     constraints: CheckState
     numbers: CheckState
     gate: CheckState
-    graphs: int
-    breaks: int
-    recompiles: int
-    failures: int
-    causes: int
-    """Distinct ones, of every kind."""
+    graphs: int | None
+    """None, as below: numbers were compared, and what was compiled was not recorded."""
+    breaks: int | None
+    recompiles: int | None
+    failures: int | None
+    causes: int | None
+    """Distinct ones, of every kind; of a comparison, the operations that compute something else."""
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +106,7 @@ def overview(judged: Sequence[JudgedRun]) -> Overview:
 
 def _standing(each: JudgedRun) -> RunStanding:
     run, seen = each.run, each.seen
+    recorded = not seen.only_compares
     return RunStanding(
         run=run.header.run,
         program=program_of(run.header),
@@ -114,13 +116,27 @@ def _standing(each: JudgedRun) -> RunStanding:
         constraints=seen.constraints.state,
         numbers=seen.numbers.state,
         gate=_gate(each),
-        graphs=seen.graphs,
-        breaks=len(seen.sites) + sum(job.breaks or 0 for job in seen.jobs),
-        recompiles=sum(frame.avoidable for frame in seen.recompiles)
-        + sum(job.recompiles or 0 for job in seen.jobs),
-        failures=len(seen.failures),
-        causes=len(findings(seen)),
+        graphs=seen.graphs if recorded else None,
+        breaks=_breaks(seen) if recorded else None,
+        recompiles=_recompiles(seen) if recorded else None,
+        failures=len(seen.failures) if recorded else None,
+        causes=len(findings(seen)) if recorded else _wrong_operations(run),
     )
+
+
+def _breaks(seen: Digest) -> int:
+    return len(seen.sites) + sum(job.breaks or 0 for job in seen.jobs)
+
+
+def _recompiles(seen: Digest) -> int:
+    again = sum(frame.avoidable for frame in seen.recompiles)
+    return again + sum(job.recompiles or 0 for job in seen.jobs)
+
+
+def _wrong_operations(run: Run) -> int | None:
+    """Those that a comparison names; None where it names none, which says nothing of causes."""
+    named = {found.words for _, body in run.of(DiffOutcome) for found in body.operations}
+    return len(named) or None
 
 
 def _models(run: Run, seen: Digest) -> Iterable[str]:

@@ -233,7 +233,9 @@ class _Adviser(msgspec.Struct, dict=True):
                 by_hand(f"Fix the graph break at {where} first: this one goes away with it."),
             )
         elif site.rule in DEVICE_RULES:
-            advice = (*self._lazy(site), *off_dynamo(site))
+            verified = tuple(self._verified(site))
+            offered = () if verified else self._lazy(site)
+            advice = (*verified, *offered, *off_dynamo(site))
             if len(advice) > len(site.remedy):
                 advice = tuple(without_refusal(advice, site))
         else:
@@ -317,11 +319,7 @@ class _Adviser(msgspec.Struct, dict=True):
             yield from (by_hand(remedy.text) for remedy in finding.remedy)
             return
         tried = self._tried(finding)
-        verified = [
-            Advice(each.fix, "proven", each.diff, sentence(each.title, each.states))
-            for each in tried
-            if each.verdict == "verified" and each.kept
-        ]
+        verified = list(self._verified(finding))
         of_program = [by_hand(each.text) for each in finding.remedy if each.kind == "program"]
         # A flag that was seen to help is still no reason to leave the program as it is.
         flags = [each for each in verified if of_program and _is_flag(each.fix)]
@@ -370,6 +368,11 @@ class _Adviser(msgspec.Struct, dict=True):
 
     def _tried(self, finding: Finding) -> list[FixAttempt]:
         return [each for event in finding.because for each in self.attempts.get(event, ())]
+
+    def _verified(self, finding: Finding) -> Iterator[Advice]:
+        for each in self._tried(finding):
+            if each.verdict == "verified" and each.kept:
+                yield Advice(each.fix, "proven", each.diff, sentence(each.title, each.states))
 
     def _proposed(self, subject: Subject, fix: Fix, patch: Patch) -> Advice:
         told = sentence(fix.title, patch.states)

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.machinery import PathFinder
-from pathlib import PurePosixPath, PureWindowsPath
+from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import msgspec
 
+from compilescope.model.bodies import LogRead, SourceChecked
 from compilescope.model.plain_files import read_source_text
 from compilescope.model.run import Run
 from compilescope.model.stack import origin_of
@@ -71,13 +73,16 @@ class LogFiles(msgspec.Struct, frozen=True):
 
     def find(self, file: str, line: int, source: str) -> str | None:
         """The file here; None where there is none with that very line."""
+        return next(self.all_of(file, line, source), None)
+
+    def all_of(self, file: str, line: int, source: str) -> Iterator[str]:
+        """Those that it may be, the likeliest first."""
         for path in dict.fromkeys(self._candidates(file)):
             lines = _lines(path)
             if 0 < line <= len(lines):
                 text = lines[line - 1].strip()
                 if text == source.strip() or not source.strip():
-                    return path
-        return None
+                    yield path
 
     def _candidates(self, file: str) -> Iterator[str]:
         name = _parts(file)[-1]
@@ -97,18 +102,34 @@ class LogFiles(msgspec.Struct, frozen=True):
                 yield os.path.join(folder, *parts[start:])
 
 
-def main_of_log(run: Run, folders: Sequence[str] = ()) -> str:
-    """The script that wrote the log, if it is at hand: the outermost file of a stack."""
+def main_of_log(run: Run, folders: Sequence[str] = (), *, only_there: bool = False) -> str:
+    """The script that wrote the log, if it is at hand: the outermost file of a stack. `only_there`:
+    in the folders, and not where a log of another machine says; a file that differs from the log is
+    another program."""
+    differs = {body.here for _, body in run.of(SourceChecked) if body.problem}
     for event in run.events:
         outer = event.stack[0] if event.stack else None
         if outer is None or outer.function != _MODULE or origin_of(outer.file) != "user":
             continue
-        found = LogFiles(root=run.header.root, folders=tuple(folders)).find(
-            outer.file, outer.line, outer.source
-        )
-        if found is not None:
-            return os.path.abspath(found)
+        here = LogFiles(root=run.header.root, folders=tuple(folders))
+        for found in here.all_of(outer.file, outer.line, outer.source):
+            there = any(Path(found).is_relative_to(folder) for folder in folders)
+            if not only_there or (there and found not in differs):
+                return os.path.abspath(found)
     return ""
+
+
+def arguments_of_log(run: Run, main: str) -> tuple[str, ...]:
+    """What the script was started with, where the log shows the command."""
+    for _, body in run.of(LogRead):
+        try:
+            words = shlex.split(body.command)
+        except ValueError:
+            continue
+        names = [_parts(word)[-1] for word in words]
+        if os.path.basename(main) in names:
+            return tuple(words[names.index(os.path.basename(main)) + 1 :])
+    return ()
 
 
 def _parts(file: str) -> tuple[str, ...]:

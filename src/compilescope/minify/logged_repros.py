@@ -45,7 +45,7 @@ from compilescope.rules.causes.rule import BreakRule
 _MOST_S = 300.0
 """For all scripts of a log. Chosen: as long as for the failures of a run."""
 _NO_TIME = "the time for repros ran out"
-_NO_PROGRAM = "--script does not name the program"
+_NO_PROGRAM = "neither --script names the program, nor does --source hold it"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,9 @@ import msgspec
 Otherwise = Literal["refused", "padded"]
 MemoryFormat = Literal["contiguous", "channels_last", "channels_last_3d"]
 
-_COMPARISON = re.compile(r"^\s*(\w+)\s*(==|!=|<=|>=|<|>)\s*(\"[^\"]*\"|'[^']*'|[\w.+-]+)\s*$")
+_COMPARISON = re.compile(
+    r"^\s*(?:len\(\s*(\w+)\s*\)|(\w+))\s*(==|!=|<=|>=|<|>)\s*(\"[^\"]*\"|'[^']*'|[\w.+-]+)\s*$"
+)
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "none": None}
 _DTYPES = """
     float64 float32 float16 bfloat16 complex128 complex64 complex32 bool
@@ -141,17 +143,22 @@ class Comparison(NamedTuple):
     sign: str
     wanted: Any
     """A number, a word, a truth value or None."""
+    counted: bool = False
+    """Of a list: it is its length that is compared."""
 
 
 def parse_comparison(text: str) -> Comparison:
-    """`groups > 1`; ValueError for what is none."""
+    """`groups > 1`, or `len(stride) > 2`; ValueError for what is none."""
     match = _COMPARISON.match(text)
     if match is None:
         raise ValueError(f"{text!r} is not a comparison such as `groups > 1`")
-    argument, sign, wanted = match.groups()
+    listed, plain, sign, wanted = match.groups()
+    argument = listed or plain
     try:
-        return Comparison(argument, sign, float(wanted))
+        return Comparison(argument, sign, float(wanted), counted=bool(listed))
     except ValueError:
+        if listed:
+            raise ValueError(f"the length of {argument} is no {wanted}: a number") from None
         if sign not in ("==", "!="):
             raise ValueError(f"{wanted} has no order: `{sign}` needs a number") from None
     if wanted.lower() in _WORDS:

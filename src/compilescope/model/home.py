@@ -26,8 +26,14 @@ def make_home(home: Path) -> None:
     ours = home.name == DEFAULT_DIR or not home.exists()
     home.mkdir(parents=True, exist_ok=True)
     if ours:
-        with suppress(FileExistsError), (home / ".gitignore").open("x") as file:
-            file.write("*\n")
+        hide_from_git(home)
+
+
+def hide_from_git(folder: Path) -> None:
+    """Have git leave out a folder of ours, as caches of other tools do; a file that says what git
+    does there is left as it is."""
+    with suppress(FileExistsError), (folder / ".gitignore").open("x") as file:
+        file.write("*\n")
 
 
 def create_run(home: Path, header: RunHeader) -> Path:

@@ -220,11 +220,15 @@ _LABELS: dict[Status, str] = {
 }
 _UNPROVEN = "unverified; `compilescope fix` can verify it"
 _UNPROVEN_IN_PYTHON = "unverified"
-_UNPROVEN_IN_LOG = "unverified: a log has no program to run"
+_UNPROVEN_IN_LOG = "unverified; `compilescope logs --script FILE` can verify it"
 _UNPROVEN_FROM_STDIN = (
     "unverified; save the program in a file, and `compilescope fix` can verify it"
 )
 _PROVEN = "verified: with this change the cause is gone and the results are the same"
+_PROVEN_HERE = (
+    "verified by running the program here: with this change the cause is gone and the results are "
+    "the same"
+)
 _MOST_DIFF_LINES = 24
 """Of a diff in a summary. Chosen: a summary stays a screen or two."""
 
@@ -236,6 +240,8 @@ class ShownAdvice(msgspec.Struct, frozen=True):
     """Read in a notebook, where nobody can type a command."""
     from_log: bool = False
     """Of a log, whose program may be anywhere."""
+    doubts: dict[str, str] = msgspec.field(default_factory=dict)
+    """By the id of a fix: why it could not be verified, where that was tried."""
     from_stdin: bool = False
     """Of a program that is in no file."""
     runner: str = ""
@@ -302,7 +308,10 @@ def advice_text(finding: Finding) -> str:
 
 def _worth(advice: Advice, told: ShownAdvice) -> str:
     if advice.status == "proven":
-        return _PROVEN
+        return _PROVEN_HERE if told.from_log else _PROVEN
+    doubt = told.doubts.get(advice.fix or "")
+    if doubt:
+        return f"unverified: {doubt.rstrip('.')}"
     if told.from_log:
         return _UNPROVEN_IN_LOG
     if told.from_stdin:

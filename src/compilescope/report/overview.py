@@ -128,14 +128,17 @@ def _part(
                 words(names[row.program]),
                 words(Span(row.status, "plain" if row.status == "ok" else "bad")),
                 *(_state(getattr(row, name)) for name, _ in _CHECKS),
-                words(str(row.causes)),
+                words("-" if row.causes is None else str(row.causes)),
             )
             for row in rows
         ),
         (6,),
         one_line=1,
     )
-    legend = note("`-`: not checked. `causes`: graph breaks, recompiles and failures, each once.")
+    legend = note(
+        "`-`: not checked, or not recorded. `causes`: graph breaks, recompiles, failures and "
+        "operations whose numbers differ, each once."
+    )
     now = id == "now"
     return Part(id, title, (table, legend) if now else (table,), "newest run of each" * now)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
 import msgspec
@@ -20,7 +20,7 @@ from compilescope.findings.recompiles import (
     count_strictly,
     recompile_findings,
 )
-from compilescope.model.bodies import LogRead
+from compilescope.model.bodies import FixAttempt, LogRead
 from compilescope.model.event import Event
 from compilescope.model.run import Run
 from compilescope.registry.pages import Pages
@@ -163,10 +163,18 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         return ShownAdvice(
             in_python=self.reader == "python",
             from_log=self.run.count(LogRead) > 0,
+            doubts=dict(self._doubts()),
             from_stdin=first == "-",
             runner=first if first == "pytest" else "",
             folding=self.page,
         )
+
+    def _doubts(self) -> Iterator[tuple[str, str]]:
+        """Why the fixes of a log's script could not be verified; of one that has two reasons, the
+        first."""
+        if self.run.count(LogRead):
+            tried = [each for _, each in self.run.of(FixAttempt) if each.verdict == "unverified"]
+            yield from ((each.fix, each.reason) for each in reversed(tried) if each.reason)
 
     @functools.cached_property
     def sources(self) -> Sources:

@@ -184,6 +184,9 @@ def test_a_program_that_cannot_run_here_gets_an_unverified_script(tmp_path: Path
         "# Unverified fixes, because the program could not be run here:"
         in (folder / "train_fixed.py").read_text()
     )
+    shown = " ".join(compilescope(folder, "show", "--all").stdout.split())
+    assert "unverified, kept Why: the program could not be run here: " in shown
+    assert "source of train.py is not available" not in shown
 
 
 READING = """\
@@ -227,3 +230,6 @@ def test_a_host_read_that_a_fix_removes_is_not_left_to_do(tmp_path: Path) -> Non
     fixed = json.loads(done.stdout)["fixed"]
     assert [each.split(":")[1].split()[0] for each in fixed["done"]] == ["8"], done.stderr
     assert fixed["left"] == [] and fixed["unverified"] == []
+    shown = " ".join(compilescope(tmp_path, "show").stdout.split())
+    assert "Verified: " in shown and "verified by running the program here" in shown
+    assert "unverified" not in shown

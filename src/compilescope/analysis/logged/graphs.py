@@ -95,6 +95,11 @@ class LoggedGraph(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _OVERRIDE = "__torch_function__"
+_DYNAMO = (
+    *(bodies.GraphCaptured, bodies.GraphBreak, bodies.FrameSkipped, bodies.CompileFailed),
+    *(bodies.CompileTime, bodies.Recompile),
+)
+"""What only its lines tell of."""
 
 
 class ProcessLog:
@@ -115,11 +120,14 @@ class ProcessLog:
         self._given_up: dict[CodeRef | tuple[str, str], tuple[int, str]] = {}
         """Functions that run eagerly because of a break: which, and how late that was."""
         self.has_fallbacks = False
+        self.tells_nothing = True
+        """The log has no line of Dynamo's."""
         for number, event in enumerate(events):
             self._take(number, event)
 
     def _take(self, number: int, event: Event) -> None:
         body = event.body
+        self.tells_nothing = self.tells_nothing and not isinstance(body, _DYNAMO)
         if isinstance(body, bodies.GraphCaptured) and body.stage == "dynamo":
             if event.compile_id is not None:
                 self.captured[without_attempt(event.compile_id)] = (event, body)
@@ -224,9 +232,10 @@ def expected_graphs(run: Run, graphs: list[LoggedGraph]) -> int:
         and process_of(event) not in compiling
     }
     backward = 1 if any(graph.kind == "backward" for graph in graphs) else 0
-    if regions or given_up:
-        return len(regions | given_up) * (1 + backward)
     begun = sum(graph.kind == "region" for graph in graphs)
+    if regions or given_up:
+        # A log may show the first graph of a function whose Dynamo lines it lacks.
+        return max(len(regions | given_up), begun) * (1 + backward)
     return begun or len(_step_ends(run, graphs)) or min(1, len(graphs))
 
 
@@ -412,20 +421,24 @@ class _GraphReasons:
         return Reason("graph-break", "a function called where Dynamo fell back to eager", because)
 
     def _without_dynamo(self, event: Event, body: GraphCompiled) -> Reason:
-        """The log lacks Dynamo's lines: what is left are the places of the operations."""
+        """No Dynamo line tells of it: what is left are the places of the operations."""
         resumed = next(iter(body.resumes), None)
         if resumed is not None and resumed.resumed_at is not None:
             because = self._process.break_at(resumed.file, resumed.resumed_at)
             words = f"{resumed.function} continues at line {resumed.resumed_at}"
             return Reason("graph-break", words, because)
         dynamo = "dynamo" in body.cause.lower()
-        if not self._compiled:
+        if not self._compiled and (dynamo or self._process.tells_nothing):
             return Reason("region", "the first compiled graph in the log")
         if dynamo and self._in_pieces():
             return Reason("cpu-fallback", "operators without a lowering split the graph")
         if _shape(event, body) in self._shapes and _shape(event, body):
             return Reason("recompile", "another graph from the same lines")
-        return Reason("unknown", "the log has no Dynamo lines")
+        if self._process.tells_nothing:
+            return Reason("unknown", "the log has no Dynamo lines")
+        if body.after is not None:
+            return Reason("unknown", f"the log lacks Dynamo's graph {without_attempt(body.after)}")
+        return Reason("unknown", "no Dynamo line comes before it in the log")
 
     def _eager(self, event: Event, words: str) -> Reason:
         return Reason("eager", words, self._process.break_that_gave_up(None, event.stack))

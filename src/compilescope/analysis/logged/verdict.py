@@ -29,6 +29,7 @@ _TT_BUILD = (
 """As tt-xla's own guide has it: `source venv/activate` comes first, in the checkout."""
 _XLA_BACKENDS = {"openxla": "torch_xla", "tt": "tt-xla"}
 _DYNAMO = "TORCH_LOGS=+dynamo"
+_LOUDER = ("VERBOSE", "TRACE")
 _NAMES_OPERATORS = "PT_XLA_DEBUG=1"
 _WANTED: dict[str, tuple[tuple[str, str], ...]] = {
     "torch_xla": (
@@ -42,7 +43,7 @@ _WANTED: dict[str, tuple[tuple[str, str], ...]] = {
 """System -> settings that show most, each with what it shows."""
 _ALSO: dict[str, tuple[str, ...]] = {
     "torch_xla": (_NAMES_OPERATORS, "XLA_HLO_DEBUG=1"),
-    "tt-xla": ("PT_XLA_DEBUG_LEVEL=2",),
+    "tt-xla": ("TTMLIR_RUNTIME_LOGGER_LEVEL=DEBUG", "PT_XLA_DEBUG_LEVEL=2"),
 }
 """What is worth asking for with them, and no lack of a log."""
 
@@ -195,7 +196,7 @@ def _covers(flag: str, setting: str) -> bool:
     level, least = whole_number(value), whole_number(wanted)
     if level is not None and least is not None:
         return level >= least
-    return value in (wanted, "VERBOSE", "TRACE")
+    return value == wanted or _is_louder(value)
 
 
 def _notes(
@@ -237,6 +238,7 @@ def _command_again(run: Run, settings: list[str], interleaved: str) -> str:
     logs = [body.source for _, body in run.of(LogRead)]
     shown = next((body.command for _, body in run.of(LogRead) if body.command), "")
     own, command = _split(shown or _from_stacks(run))
+    asked |= {name: value for name, value in own.items() if name in asked and _is_louder(value)}
     kept = [f"{name}={value}" for name, value in own.items() if name not in asked]
     variables = " ".join([*(f"{name}={value}" for name, value in asked.items()), *kept])
     if interleaved == "ambiguous":
@@ -277,9 +279,14 @@ def _merged(wanted: list[str], had: list[str]) -> dict[str, str]:
             parts = dict.fromkeys([*asked.get(name, "").split(","), *value.split(",")])
             loud = {part[1:] for part in parts if part.startswith("+")}
             asked[name] = ",".join(part for part in parts if part and part not in loud)
-        elif name in asked and value in ("VERBOSE", "TRACE"):
+        elif name in asked and _is_louder(value):
             asked[name] = value
     return asked
+
+
+def _is_louder(value: str) -> bool:
+    """Than DEBUG, which is what is asked for."""
+    return value.upper() in _LOUDER
 
 
 def _split(command: str) -> tuple[dict[str, str], str]:

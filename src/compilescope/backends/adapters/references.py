@@ -56,6 +56,7 @@ class MockAdapter(AcceleratorAdapter):
         alignment: int | None = None,
         alignment_dims: Dims | None = None,
         max_memory: int | str | None = None,
+        max_peak_memory: int | str | None = None,
         **settings: Any,
     ) -> None:
         """`strict` raises where the device refuses something; by default MOCK_STRICT says so."""
@@ -65,6 +66,7 @@ class MockAdapter(AcceleratorAdapter):
             "alignment": alignment,
             "alignment_dims": alignment_dims,
             "max_memory": max_memory,
+            "max_peak_memory": max_peak_memory,
         }
         super().__init__(**settings)
         self._configuration()  # It says what is wrong with an argument.

@@ -65,6 +65,7 @@ def configure(
     alignment: int | None = None,
     alignment_dims: Dims | None = None,
     max_memory: int | str | None = None,
+    max_peak_memory: int | str | None = None,
     repro: bool | str | os.PathLike[str] = True,
     repro_timeout_s: float = 60.0,
 ) -> Configuration:
@@ -76,7 +77,12 @@ def configure(
     environment = read_mock_settings()
     given = _listed(constraints)
     _check_alignment(alignment)
-    limits = _Limits(alignment, _dims(alignment_dims), _bytes(max_memory, "max_memory"))
+    limits = _Limits(
+        alignment,
+        _dims(alignment_dims),
+        _bytes(max_memory, "max_memory"),
+        _bytes(max_peak_memory, "max_peak_memory"),
+    )
     chip = _device(device)
     if chip is None:
         limits = limits.completed(environment, given)
@@ -108,19 +114,23 @@ class _Limits:
 
     alignment: int | None
     dims: AlignedDims | None
-    max_bytes: int | None
+    tensor_bytes: int | None
+    peak_bytes: int | None
 
     def completed(self, environment: MockSettings, given: tuple[Constraint, ...]) -> _Limits:
         """The environment gives way to an argument, and to a constraint of the same kind."""
-        alignment, max_bytes = self.alignment, self.max_bytes
+        alignment, tensor_bytes, peak_bytes = self.alignment, self.tensor_bytes, self.peak_bytes
         if alignment is None and not any(isinstance(each, ShapeConstraint) for each in given):
             alignment = environment.alignment
-        if max_bytes is None and not any(isinstance(each, MemoryConstraint) for each in given):
-            max_bytes = _bytes(environment.max_memory or None, "MOCK_MAX_MEMORY")
+        if not any(isinstance(each, MemoryConstraint) for each in given):
+            if tensor_bytes is None:
+                tensor_bytes = _bytes(environment.max_memory or None, "MOCK_MAX_MEMORY")
+            if peak_bytes is None:
+                peak_bytes = _bytes(environment.max_peak_memory or None, "MOCK_MAX_PEAK_MEMORY")
         dims = self.dims
         if dims is None:
             dims = _parse_dims(environment.alignment_dims, "MOCK_ALIGNMENT_DIMS")
-        return _Limits(alignment, dims, max_bytes)
+        return _Limits(alignment, dims, tensor_bytes, peak_bytes)
 
     def changed(self, device: Device) -> Device:
         replace = msgspec.structs.replace
@@ -128,9 +138,12 @@ class _Limits:
             rule = Alignment(multiple=self.alignment, dims=self.dims or ALL_DIMS)
             rules = (rule,) if self.alignment > 1 else ()
             device = replace(device, shapes=replace(device.shapes, alignment=rules))
-        if self.max_bytes is not None:
-            device = replace(device, memory=replace(device.memory, peak_bytes=self.max_bytes))
-        return device
+        memory = device.memory
+        if self.tensor_bytes is not None:
+            memory = replace(memory, tensor_bytes=self.tensor_bytes)
+        if self.peak_bytes is not None:
+            memory = replace(memory, peak_bytes=self.peak_bytes)
+        return replace(device, memory=memory)
 
     def constraints(self) -> list[Constraint]:
         made: list[Constraint] = []
@@ -141,8 +154,8 @@ class _Limits:
                 if dims
                 else ShapeConstraint(self.alignment)
             )
-        if self.max_bytes is not None:
-            made.append(MemoryConstraint(self.max_bytes))
+        if self.tensor_bytes is not None or self.peak_bytes is not None:
+            made.append(MemoryConstraint(self.peak_bytes, max_tensor_bytes=self.tensor_bytes))
         return made
 
 
@@ -174,8 +187,8 @@ def configure_by_options(options: dict[str, Any] | None) -> Configuration:
         return configure(**(options or {}))
     except TypeError as error:
         known = (
-            "device, strict, constraints, alignment, alignment_dims, max_memory, repro, "
-            "repro_timeout_s"
+            "device, strict, constraints, alignment, alignment_dims, max_memory, "
+            "max_peak_memory, repro, repro_timeout_s"
         )
         raise ToolError(
             f"Invalid options for the mock backend: {error}.", f"Valid options: {known}."

@@ -175,12 +175,14 @@ def notice(device: Device, backend: str) -> str:
         f"{backend} checks graphs against the {device.name} device, because no device or "
         f"constraints were given:\n{rules}\n"
         f"All of it: `compilescope devices show {device.name}`. To check other rules, pass "
-        'device="npu-a" or constraints=[...],\nor set MOCK_ALIGNMENT or MOCK_MAX_MEMORY.'
+        'device="npu-a" or constraints=[...],\nor set MOCK_ALIGNMENT, '
+        "MOCK_MAX_MEMORY or MOCK_MAX_PEAK_MEMORY."
     )
 
 
 def _rules(device: Device) -> dict[str, str]:
-    denied = device.ops.denied
+    cases = [f"{case.op} when {case.when}" for case in device.ops.conditions]
+    denied = [*cases, *device.ops.denied]
     shape = [f"at most {device.shapes.max_rank} dimensions"]
     shape += [rule_words(rule) for rule in device.shapes.alignment]
     layout = " or ".join(device.layout.formats)

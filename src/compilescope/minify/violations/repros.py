@@ -41,6 +41,7 @@ from compilescope.minify.violations.worker import (
     read_reduced,
     read_replayed,
 )
+from compilescope.model.home import hide_from_git
 from compilescope.model.written_graph import WrittenGraph, names_used
 from compilescope.settings import read_mock_settings, read_settings
 from compilescope.torchapi.compilation.current import current_contexts
@@ -149,6 +150,8 @@ class _Making:
     def make(self, wanted: Sequence[_Wanted]) -> dict[_Key, ReproPart]:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
+            if self._folder == Path(FOLDER):  # Where the program runs: nobody asked for it.
+                hide_from_git(self._folder)
             # Of its own: other ranks and processes may write the same scripts now.
             with tempfile.TemporaryDirectory(prefix=".", dir=self._folder) as place:
                 return self._make(wanted, Path(place).absolute())

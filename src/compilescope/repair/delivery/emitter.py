@@ -20,7 +20,7 @@ import msgspec
 
 from compilescope.errors import ToolError
 from compilescope.fixes.patch import Allowance
-from compilescope.model.fix_search import FixCheck, FixVerdict, Losses
+from compilescope.model.fix_search import FixAttempt, FixCheck, FixVerdict, Losses
 from compilescope.model.stack import origin_of
 from compilescope.outputs import check_output, part_of, write_output
 from compilescope.processes.guard import FileChange, journal
@@ -398,6 +398,8 @@ class LoggedScript:
     """Why nothing, or not all of it, could be verified; why there is no script."""
     proof: Proof | None = None
     """How the script went by itself; None where it cannot run here."""
+    attempts: tuple[FixAttempt, ...] = ()
+    """What is in the script, each with its verdict and the event of the log that it is for."""
 
     @property
     def verified(self) -> bool:

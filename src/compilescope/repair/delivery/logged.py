@@ -13,7 +13,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 
@@ -124,7 +124,10 @@ def fix_from_log(
         environment={**outcome.environment, **_environment(more)},
         allows=outcome.allows.union(*(each.patch.allows for each in more)),
     )
-    return _emit(plan, whole, target, options, searched, done, more, left, where)
+    made = _emit(plan, whole, target, options, searched, done, more, left, where)
+    if made.path is None:
+        return made
+    return replace(made, attempts=(*_told(causes, kept.values()), *_told_unverified(more, made)))
 
 
 def _search(target: Target, options: SearchOptions) -> _Searched:
@@ -144,6 +147,38 @@ def _search(target: Target, options: SearchOptions) -> _Searched:
         words = failed[0].replace(", so nothing could be verified", "")
         return _Searched(reason=_clause(words.replace("The program itself", "it")))
     return _Searched(outcome, shown)
+
+
+def _told(causes: list[LoggedSubject], kept: Iterable[FixAttempt]) -> Iterator[FixAttempt]:
+    """What was verified here, as said of the causes in the log."""
+    for cause in causes:
+        for attempt in kept:
+            if _is_fixed(cause, (attempt,)):
+                because = next(iter(cause.subject.finding.because), "")
+                yield msgspec.structs.replace(
+                    attempt, because=because, fingerprint=cause.fingerprint
+                )
+
+
+def _told_unverified(proposed: list[_Proposed], made: LoggedScript) -> Iterator[FixAttempt]:
+    could_not_run = made.reason and f"the program could not be run here: {made.reason}"
+    for each in proposed:
+        finding = each.cause.subject.finding
+        yield FixAttempt(
+            each.fix.id,
+            each.fix.title,
+            "unverified",
+            because=next(iter(finding.because), ""),
+            cause=finding.title,
+            reason=each.why or could_not_run,
+            states=each.patch.states,
+            kept=True,
+            fingerprint=each.cause.fingerprint,
+            file=finding.file,
+            line=finding.line,
+            function=finding.function,
+            source=finding.source,
+        )
 
 
 def _clause(sentence: str) -> str:

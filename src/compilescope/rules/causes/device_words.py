@@ -232,13 +232,14 @@ def _outside_remedies(seen: DeviceBreak) -> list[Remedy]:
 def _why_unreported(seen: DeviceBreak) -> str:
     return (
         f"`{seen.function}` continues here in a graph of its own "
-        "(`torch_dynamo_resume_in_...`), so there is a graph break on this line. The log has no "
-        "Dynamo lines that give its reason."
+        "(`torch_dynamo_resume_in_...`), so there is a graph break on this line. No Dynamo "
+        "line in the log gives its reason."
     )
 
 
 def _unreported_remedies(seen: DeviceBreak) -> list[Remedy]:
-    return [judgement("Run again with `TORCH_LOGS=+dynamo`: it shows the reason and the stack.")]
+    again = "Run again with `TORCH_LOGS=+dynamo` from the start: it shows the reason and the stack."
+    return [judgement(again)]
 
 
 _NEEDS_XLA = "it only shows on torch_xla, which records operations lazily"

@@ -64,6 +64,7 @@ class UnsupportedOpsConstraint(Constraint):
     ) -> None:
         if unsupported_ops is None and not supported_ops and not conditions:
             unsupported_ops = default_device().ops.denied
+            conditions = default_device().ops.conditions
         self.unsupported = OpPatterns(unsupported_ops or ())
         self.supported = OpPatterns(supported_ops)
         self.conditions = [
@@ -167,8 +168,14 @@ def _few(names: Sequence[str]) -> str:
 
 
 def _holds(value: Any, comparison: Comparison) -> bool | None:
-    """For a list: does it hold for any of its items? None: that is not known before it runs."""
-    items = value if isinstance(value, (list, tuple)) else [value]
+    """For a list: does it hold for its length, where that is meant, or for any of its items?
+
+    None: that is not known before it runs.
+    """
+    listed = isinstance(value, (list, tuple))
+    if comparison.counted:
+        return _compare(len(value), comparison) if listed else None
+    items = value if listed else [value]
     told = [_compare(item, comparison) for item in items]
     if True in told:
         return True
@@ -191,7 +198,8 @@ def _negated(comparison: Comparison) -> str:
     wanted = comparison.wanted
     if isinstance(wanted, float) and wanted.is_integer():
         wanted = int(wanted)
-    return f"`{comparison.argument} {opposite[comparison.sign]} {wanted}`"
+    argument = f"len({comparison.argument})" if comparison.counted else comparison.argument
+    return f"`{argument} {opposite[comparison.sign]} {wanted}`"
 
 
 class _Way(NamedTuple):

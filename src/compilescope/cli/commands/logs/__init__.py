@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,8 +80,9 @@ _LOG_KEYS = (
 @click.option(
     "--repro",
     is_flag=True,
-    help="Write a repro for each graph break, verified here. The model is taken from --script; "
-    "without it, the repro is a stock example. Implied by --report for device logs.",
+    help="Write a repro for each graph break, verified here. The model is taken from --script, or "
+    "from the log's program in --source; without them, the repro is a stock example. Implied by "
+    "--report for device logs.",
 )
 @force_option
 @click.option("--follow", is_flag=True, help="Keep reading as the logs grow, until Ctrl-C.")
@@ -117,14 +119,17 @@ def COMMAND(
         check_output(report, force=force, ours=is_report)
     if script is not None:
         _check_fixed(script, force)
-    folders = tuple(str(folder.resolve()) for folder in sources)
+    folders = tuple(dict.fromkeys(map(str, _source_folders(sources, script))))
     read = _read(list(paths), home_folder(home), output, follow, folders)
     run = read_run(read.path)
     _warn(read, run)
     if repro or (report is not None and _is_for_a_device(run)):
         _write_repros(read.path, run, script, folders, asked=repro or script is not None)
         run = read_run(read.path)
-    fixed = _write_fixed(script, run, budget, folders, force) if script is not None else None
+    fixed = None
+    if script is not None:
+        fixed = _write_fixed(read.path, script, run, budget, folders, force)
+        run = read_run(read.path)
     if report is not None and form is not None:
         with working("logs", "writing the report"):
             write_whole(report, draw([run], form, to_file=True))
@@ -155,6 +160,15 @@ def _read(
         return read_logs(paths, home, target=output, progress=work.percent, source_folders=sources)
 
 
+def _source_folders(sources: tuple[Path, ...], script: str | None) -> Iterator[Path]:
+    """Where the user says they are, and beside the program."""
+    from compilescope.cli.commands.logs.script import program_of
+
+    yield from (folder.resolve() for folder in sources)
+    if script is not None:
+        yield Path(program_of(script).words[0]).resolve().parent
+
+
 def _is_for_a_device(run: Run) -> bool:
     """Its reader is likely to have a device and not its log's program at hand."""
     from compilescope.analysis.logged.verdict import judge_log
@@ -181,14 +195,25 @@ def _check_fixed(script: str, force: bool) -> None:
 
 
 def _write_fixed(
-    script: str, run: Run, budget: str | None, folders: tuple[str, ...], force: bool
+    path: Path,
+    script: str,
+    run: Run,
+    budget: str | None,
+    folders: tuple[str, ...],
+    force: bool,
 ) -> dict[str, Any]:
     """The script beside the original; what was done and what is left, for the JSON."""
     from compilescope.cli.commands.logs.script import write_fixed
 
     for_a_device = _is_for_a_device(run)
     return write_fixed(
-        script, run, is_for_a_device=for_a_device, budget=budget, folders=folders, force=force
+        path,
+        script,
+        run,
+        is_for_a_device=for_a_device,
+        budget=budget,
+        folders=folders,
+        force=force,
     )
 
 

@@ -21,6 +21,7 @@ _MOST_LISTED = 10
 
 
 def write_fixed(
+    path: Path,
     script: str,
     run: Run,
     *,
@@ -29,8 +30,10 @@ def write_fixed(
     folders: tuple[str, ...] = (),
     force: bool = False,
 ) -> dict[str, Any]:
-    """Beside the original; gives what was done and what is left, for the JSON."""
+    """Beside the original, and the run in `path` is told; gives what was done and what is left, for
+    the JSON."""
     from compilescope.cli.isolation import announce
+    from compilescope.model.command_run import append_bodies
     from compilescope.repair.delivery.logged import fix_from_log
     from compilescope.repair.search.budget import read_budget
     from compilescope.repair.search.options import SearchOptions
@@ -48,6 +51,7 @@ def write_fixed(
             say=work.say,
         )
         made = fix_from_log(target, run, options, folders, force=force)
+    append_bodies(path, made.attempts)
     _tell(made)
     return {
         "script": made.path,
@@ -69,14 +73,18 @@ def write_repros(
     asked: bool,
     folders: tuple[str, ...] = (),
 ) -> None:
-    """Into the run's folder. Only a script that the user names is run: a log may name any file."""
-    from compilescope.fixes.program_files import main_of_log
+    """Into the run's folder. Only a script that the user names is run, or one in a folder that they
+    name: a log may name any file."""
+    from compilescope.fixes.program_files import arguments_of_log, main_of_log
     from compilescope.minify.logged_program import OwnProgram
     from compilescope.minify.logged_repros import write_log_repros
 
     program = None
-    if script is not None:
-        words = program_of(script).words
+    words = program_of(script).words if script is not None else ()
+    if not words and asked and folders:
+        main = main_of_log(run, folders, only_there=True)
+        words = (main, *arguments_of_log(run, main)) if main else ()
+    if words:
         plain = is_for_a_device or names_device(words[0])
         program = OwnProgram(os.path.abspath(words[0]), words[1:], is_for_a_device, plain)
     with ended_in_order(pausing=True), working("logs", "writing repro scripts") as work:
