@@ -187,7 +187,7 @@ STEPS = (
                 (
                     *("compilescope", "bench", "--model", "model.py:build"),
                     *("--backend", "eager", "--backend", "aot_eager"),
-                    *("--runs", "5", "--processes", "1"),
+                    *("--runs", "5", "--processes", "1", "--longer", "20"),
                 ),
                 shows=("Eager ms", "aot_eager ms", "Speed-up", "KernelDiff"),
                 since="compilescope bench ",
