@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 
 from benchmark_runs import MACHINE, bench_run, row, timed
 from compilescope.analysis.benchmark_changes import (
     NO_CONTROL,
+    NOISE,
     NOISY_CONTROL,
     TOO_FEW,
     WIDE,
@@ -17,6 +20,7 @@ from compilescope.analysis.benchmark_changes import (
 )
 from compilescope.model.benchmark import Machine
 from compilescope.model.run import Run
+from compilescope.report.benchmark_changes import change_text
 
 pytest.importorskip("scipy")
 
@@ -84,9 +88,22 @@ def test_a_noisy_control_decides_nothing() -> None:
 
 
 def test_no_real_change_may_say_little() -> None:
-    noisy = [bench_run(row("bert", "eager", 100, seed=seed, spread=0.4)) for seed in (1, 2)]
-    change = of("eager", compared(*noisy))
-    assert (change.verdict, change.reason) == ("no real change", WIDE)
+    for spread, said in ((0.15, ("no real change", WIDE)), (0.4, ("unknown", NOISE))):
+        noisy = [bench_run(row("bert", "eager", 100, seed=s, spread=spread)) for s in (1, 2)]
+        change = of("eager", compared(*noisy))
+        assert (change.verdict, change.reason) == said
+
+
+def test_a_range_is_told_where_a_figure_would_be_noise() -> None:
+    quick, slow = (
+        ((10.0, 11.0, 12.0, 60.0, 14.0, 15.0),),
+        ((100.0, 110.0, 900.0, 130.0, 140.0, 150.0),),
+    )
+    rows = [row("bert", "eager", 10, runs_ms=runs) for runs in (quick, slow)]
+    seen = compared(*map(bench_run, rows))
+    change = of("eager", seen)
+    assert change.verdict == "slower" and change.judged is not None and change.judged.too_noisy
+    assert re.search(r"\+\d+\.\d to \+\d+\.\d %", change_text(change))
 
 
 def test_too_few_runs() -> None:

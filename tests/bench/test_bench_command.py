@@ -80,7 +80,7 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     temporary = folder / "tmp"
     temporary.mkdir()
     command = [sys.executable, "-m", "compilescope", "bench", *arguments]
-    command += ["--dir", str(folder / "runs"), "--threads", "1", "--json"]
+    command += ["--dir", str(folder / "runs"), "--threads", "1", "--json", "--longer", "0"]
     env = {**os.environ, "TMPDIR": str(temporary)}
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(command, env=env, text=True, **pipes)
@@ -158,10 +158,11 @@ def test_json_has_every_key_of_every_row(small: Ended) -> None:
         assert {*ISSUE, *MORE} <= set(row)
     assert "this backend compiles nothing" in small.row(":raises")["error"]
     eager = small.row("eager")
-    assert eager["speedup"] == 1.0 and eager["speedup_ci"] == [1.0, 1.0]
+    assert eager["too_noisy"] or eager["speedup_ci"] == [eager["speedup"]] * 2 == [1.0, 1.0]
     assert eager["compile_seconds"] is None and eager["kerneldiff"] == ""
     one = small.row(":one")
-    assert one["speedup_ci"][0] <= one["speedup"] <= one["speedup_ci"][1]
+    # On a busy machine there may be no speed-up to tell.
+    assert one["too_noisy"] or one["speedup_ci"][0] <= one["speedup"] <= one["speedup_ci"][1]
     assert one["latency_ci_ms"][0] <= one["latency_ms"] <= one["latency_ci_ms"][1]
     assert one["compile_seconds"] > 0 and one["warm_compile_seconds"] is None
     assert one["throughput"] == pytest.approx(32_000 / one["latency_ms"])
@@ -287,4 +288,4 @@ def test_backends_that_do_not_fit_at_once(tmp_path: Path, monkeypatch: pytest.Mo
         found = bench.benchmarks()
     assert [row.backend for row in found] == list(names)
     assert all(any("2 groups" in note for note in row.notes) for row in found)
-    assert all(row.speedup_ci is not None for row in found)
+    assert all(row.speedup_ci is not None or row.too_noisy for row in found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,19 @@ def test_a_step_is_whole(one: TourStep) -> None:
     for command in one.commands:
         files = {word.partition(":")[0] for word in command.words if ".py" in word}
         assert files <= there, command.text
+
+
+NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4}
+
+
+@pytest.mark.parametrize("one", STEPS, ids=lambda one: one.id)
+def test_a_number_in_a_text_is_one_that_its_commands_must_show(one: TourStep) -> None:
+    """`one graph break` stands above a page that says so: the run would fail otherwise."""
+    told = re.findall(r"\b(one|two|three|four) (graph break|recompile)s?\b", one.text)
+    shown = {" ".join(text.split()) for command in one.commands for text in command.shows}
+    for number, noun in told:
+        assert f"{noun.capitalize()}s {NUMBERS[number]}" in shown
+    assert told or one.id != "capture"
 
 
 def test_one_step_brings_those_it_reads_from() -> None:

@@ -168,6 +168,53 @@ def test_all_are_timed_and_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     assert kit.median_ms({}, runs=1) == {}
 
 
+BASE = (10.0, 11.0, 10.5, 9.8, 10.2, 10.1)
+AGAIN = (10.1, 10.8, 10.6, 9.9, 10.0, 10.3)
+
+
+@pytest.mark.parametrize(
+    ("times", "again", "said"),
+    [
+        ((5.0, 5.1, 5.2, 5.0, 5.1, 5.0), AGAIN, "faster than"),
+        ((15.0, 16.0, 15.0, 15.0, 16.0, 15.0), AGAIN, "slower than"),
+        # Every round says faster, and each as little as the function differs from itself.
+        ((9.9, 10.8, 10.4, 9.7, 10.1, 10.0), AGAIN, "no different from"),
+        # One round disagrees.
+        ((8.0, 8.0, 8.0, 8.0, 8.0, 10.2), AGAIN, "no different from"),
+        # As it was on a loaded machine: the same function, 30 % apart.
+        ((8.0, 8.5, 8.0, 8.0, 8.0, 8.0), tuple(0.7 * each for each in BASE), "no different from"),
+        ((5.0, 50.0, 5.0, 8.0, 30.0, 10.0), AGAIN, "too noisy to tell from"),
+        ((9.0,) * 6, (10.0, 40.0, 10.0, 9.0, 90.0, 9.0), "too noisy to tell from"),
+    ],
+)
+def test_a_difference_is_one_beyond_the_noise(
+    times: tuple[float, ...], again: tuple[float, ...], said: str
+) -> None:
+    rounds = [
+        {"eager": base, "compiled": time, "the same again": twice}
+        for base, time, twice in zip(BASE, times, again, strict=True)
+    ]
+    timings = kit.Timings(rounds)
+    assert timings.differs("compiled") == said
+    assert list(timings.ms) == ["eager", "compiled"]
+    assert timings.ms["eager"] == pytest.approx(10.15)
+
+
+def test_what_is_compared_is_timed_with_the_first_one_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 0.0
+
+    def call(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    monkeypatch.setattr(kit, "perf_counter", lambda: now)
+    found = kit.compare_ms({"a": lambda: call(0.5), "b": lambda: call(0.25)}, runs=2)
+    assert found.ms == {"a": 500.0, "b": 250.0}
+    assert found.share("b") == (0.5, 0.5) and found.differs("b") == "faster than"
+
+
 @pytest.mark.torch
 def test_peak_memory_counts_what_lives_at_once() -> None:
     import torch

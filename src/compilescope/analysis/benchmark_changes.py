@@ -15,7 +15,7 @@ import msgspec
 
 from compilescope.analysis.benchmarks import EAGER, Setup, benchmarks, effect, machines, setup_of
 from compilescope.analysis.intervals import ratio
-from compilescope.model.benchmark import Benchmark, Interval, Machine
+from compilescope.model.benchmark import Benchmark, Interval, Machine, too_wide
 from compilescope.model.run import Run
 
 _Hardware = tuple[str, int | None, int | None, tuple[str, ...]] | None
@@ -28,6 +28,7 @@ _VERDICTS: dict[str, Verdict] = {
     "unknown": "unknown",
 }
 TOO_FEW = "too few runs for an interval"
+NOISE = "too noisy to tell: the interval is wider than the figure; measure on an idle machine"
 WIDE = (
     "the interval is so wide that only large changes would show; "
     "measure with more --runs or on an idle machine"
@@ -46,6 +47,10 @@ class Change(msgspec.Struct, frozen=True):
 
     value: float
     ci: Interval | None = None
+
+    @property
+    def too_noisy(self) -> bool:
+        return too_wide(self.value, self.ci)
 
 
 class BenchmarkChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -191,6 +196,8 @@ def _verdict(found: BenchmarkChange) -> tuple[Verdict, str]:
     if judged is None or judged.ci is None:
         return "unknown", TOO_FEW
     seen = effect(judged.ci)
+    if seen == "same" and judged.too_noisy:
+        return "unknown", NOISE
     if seen == "same":
         return _VERDICTS[seen], WIDE if judged.ci[1] > _WIDE * judged.ci[0] else ""
     if found.backend == EAGER or found.by == "speedup":

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 import msgspec
 
-from compilescope.model.benchmark import Benchmark, Interval, Machine
+from compilescope.model.benchmark import Benchmark, Interval, Machine, too_wide
 from compilescope.model.run import Run
 
 EAGER = "eager"
@@ -49,7 +50,19 @@ def setup_of(row: Benchmark) -> Setup:
 def benchmarks(run: Run) -> list[Benchmark]:
     """In the order in which they were first recorded; of the same one the last counts."""
     rows = {(setup_of(row), row.backend): row for _, row in run.of(Benchmark)}
-    return list(rows.values())
+    return without_noise(rows.values())
+
+
+def without_noise(rows: Iterable[Benchmark]) -> list[Benchmark]:
+    """A speed-up is told only of figures that say more than the noise in them."""
+    every = list(rows)
+    noisy = {setup_of(row) for row in every if row.backend == EAGER and row.noisy_latency}
+    return [
+        msgspec.structs.replace(row, speedup=None, speedup_ci=None, too_noisy=True)
+        if setup_of(row) in noisy or row.noisy_latency or too_wide(row.speedup, row.speedup_ci)
+        else row
+        for row in every
+    ]
 
 
 def trials(run: Run) -> list[Trial]:

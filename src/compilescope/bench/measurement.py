@@ -22,6 +22,7 @@ from typing import TypeVar
 
 import psutil
 
+from compilescope.analysis.benchmarks import without_noise
 from compilescope.analysis.intervals import Ratio, Summary, ratio, summarize
 from compilescope.bench.memory_room import examined_at_once, fitting
 from compilescope.bench.protocol import (
@@ -36,11 +37,11 @@ from compilescope.bench.protocol import (
     WarmUp,
 )
 from compilescope.bench.worker_process import WorkerFailed, WorkerProcess
-from compilescope.model.benchmark import Benchmark, Interval, Machine
+from compilescope.model.benchmark import Benchmark, Interval, Machine, too_wide
 from compilescope.model.bodies import Body, Violation
 from compilescope.model.command_run import CommandRun
 from compilescope.model.stack import Frame
-from compilescope.processes.deadline import pauses
+from compilescope.processes.deadline import clock, pauses
 
 
 class BenchRun(CommandRun):
@@ -80,6 +81,8 @@ class Method:
     examine: bool = True
     limit_s: float = 600.0
     """For one answer of a process."""
+    longer_s: float = 0.0
+    """For more sets of processes where the figures are too noisy to tell."""
 
 
 class ModelBench:
@@ -114,8 +117,10 @@ class ModelBench:
             return []
         found = [benchmark(self._groups[0][0], None, stopped=stopped)]
         for base, *others in self._groups:
-            found += [benchmark(track, base, stopped=stopped) for track in others]
-        return found
+            # Each group was measured beside an eager mode of its own.
+            beside = [benchmark(track, base, stopped=stopped) for track in others]
+            found += without_noise([benchmark(base, None, stopped=stopped), *beside])[1:]
+        return [*without_noise(found[:1]), *found[1:]]
 
     def bodies(self) -> Iterator[tuple[Body, Stack]]:
         """What examining found, and where."""
@@ -132,13 +137,22 @@ class ModelBench:
     def _measure_group(self) -> None:
         group = [self._track(self._base_spec)]
         self._groups.append(group)
-        for number in range(self._method.processes):
+        number, longer_s, last_s = 0, 0.0, 0.0
+        planned = self._method.processes
+        while number < planned or (
+            # One more set takes as long as the last one did.
+            longer_s + last_s <= self._method.longer_s and too_noisy(group)
+        ):
+            begun = clock()
             with contextlib.ExitStack() as processes:
                 self._measure_set(group, number, processes)
             if group[0].error:
                 return
             if group[0].dropped:
                 break
+            last_s = clock() - begun
+            longer_s += last_s if number >= planned else 0.0
+            number += 1
         if self._method.examine:
             self._examine([track for track in group[1:] if not track.error])
 
@@ -153,6 +167,8 @@ class ModelBench:
     ) -> None:
         base = group[0]
         known = [track for track in group if not track.dropped]
+        if number >= self._method.processes:
+            self._total += len(known) * (self._base_spec.runs + 3)
         live: list[tuple[Track, WorkerProcess]] = []
         for track, worker in self._built(known, number, processes):
             called = self._compiled(track, worker, number)
@@ -191,7 +207,7 @@ class ModelBench:
     ) -> list[tuple[Track, WorkerProcess]]:
         """A process for each that has built its model. They build at the same time, since that is
         not measured; when this returns all of them are idle."""
-        which = f"building, process {number + 1} of {self._method.processes}"
+        which = f"building, {self._which(number)}"
         workers = []
         for track in tracks:
             place = self._folder / f"{len(self._groups)}-{_plain(track.backend)}"
@@ -209,7 +225,7 @@ class ModelBench:
 
     def _compiled(self, track: Track, worker: WorkerProcess, number: int) -> FirstCall | None:
         """After it the process is compiled and warm; None where it failed."""
-        which = f"process {number + 1} of {self._method.processes}"
+        which = self._which(number)
         doing = "first call" if track.backend == EAGER else _compiling(number)
         called = self._ask(track, worker, "first", FirstCall, f"{doing}, {which}")
         if called is None:
@@ -223,7 +239,7 @@ class ModelBench:
         return called
 
     def _rounds(self, live: list[tuple[Track, WorkerProcess]], number: int) -> None:
-        which = f"process {number + 1} of {self._method.processes}"
+        which = self._which(number)
         runs = self._base_spec.runs
         for turn in range(runs):
             # Those that failed have left; the others keep their rounds.
@@ -234,6 +250,11 @@ class ModelBench:
                     live.remove((track, worker))
                 else:
                     track.rows[-1].append(ran.ms)
+
+    def _which(self, number: int) -> str:
+        if number >= self._method.processes:
+            return f"process {number + 1}, as the figures are too noisy so far"
+        return f"process {number + 1} of {self._method.processes}"
 
     def _examine(self, tracks: list[Track]) -> None:
         """As many at a time as there are cores and memory for: nothing is timed here."""
@@ -293,7 +314,7 @@ class ModelBench:
         track.dropped = True
         whole = len(track.rows) - (verb == "run")
         if whole:
-            which = f"Process {whole + 1} of {self._method.processes}"
+            which = f"Process {whole + 1} of {max(whole + 1, self._method.processes)}"
             track.notes.append(f"{which} failed: {sentence}")
         else:
             track.error = sentence
@@ -379,6 +400,12 @@ class Track:
         return sum(map(len, self.rows))
 
 
+def too_noisy(group: Sequence[Track]) -> bool:
+    """Whether some figure of the group, whose first is eager mode, is lost in the noise."""
+    rows = [benchmark(track, group[0] if at else None) for at, track in enumerate(group)]
+    return any(row.too_noisy for row in without_noise(rows))
+
+
 def benchmark(track: Track, base: Track | None, *, stopped: bool = False) -> Benchmark:
     """`base` is eager mode, measured in the same rounds."""
     spec = track.spec
@@ -454,6 +481,14 @@ def _notes(track: Track, found: Summary | None, stopped: bool) -> list[str]:
         notes.append(f"Stopped early: {track.done} of {track.planned} runs.")
     if found is not None and found.ci is not None:
         low, high = found.ci
-        if high - low > _NOISY * found.median:
+        if too_wide(found.median, found.ci):
+            notes.append("Too noisy to tell: the interval is wider than the median.")
+        elif high - low > _NOISY * found.median:
             notes.append("Noisy: the interval is wider than 20 % of the median.")
+    planned = track.planned // max(1, track.spec.runs)
+    if planned and len(track.runs) > planned:
+        notes.append(
+            f"Measured longer, in {len(track.runs)} processes instead of {planned}, because the "
+            "figures were too noisy."
+        )
     return notes

@@ -63,11 +63,16 @@ STEPS = (
         order=1,
         title="Capture",
         text="Runs a program unmodified and records everything torch.compile does. "
-        "This model has one graph break and one recompile on purpose.",
+        "On purpose, this model has one graph break, and a counter that causes two recompiles.",
         commands=(
             Command(
                 ("compilescope", "run", "model.py"),
-                shows=("4 graphs instead of 1", "Data-dependent branching"),
+                shows=(
+                    "4 graphs instead of 1",
+                    "Graph breaks 1",
+                    "Recompiles 2",
+                    "Data-dependent branching",
+                ),
             ),
         ),
     ),
@@ -187,7 +192,7 @@ STEPS = (
                 (
                     *("compilescope", "bench", "--model", "model.py:build"),
                     *("--backend", "eager", "--backend", "aot_eager"),
-                    *("--runs", "5", "--processes", "1"),
+                    *("--runs", "5", "--processes", "1", "--longer", "20"),
                 ),
                 shows=("Eager ms", "aot_eager ms", "Speed-up", "KernelDiff"),
                 since="compilescope bench ",

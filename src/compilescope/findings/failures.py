@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import msgspec
 
 from compilescope.findings.finding import Finding
@@ -9,6 +11,7 @@ from compilescope.model.bodies import (
     CompileFailed,
     CompileTime,
     FrameSkipped,
+    GraphCaptured,
     ReproWritten,
     Violation,
 )
@@ -16,8 +19,10 @@ from compilescope.model.body import FindingKind, Level
 from compilescope.model.error_text import graph_break_link, innermost_cause
 from compilescope.model.event import Event
 from compilescope.model.fingerprint import fingerprint
+from compilescope.model.graph import Node, decode_graph
 from compilescope.model.run import Run
 from compilescope.model.stack import CodeRef, Frame
+from compilescope.patterns import late
 
 _CompileKey = tuple[int, int, str]
 """A process, an epoch of it and a compile id."""
@@ -83,11 +88,45 @@ def failures(run: Run) -> list[FailureFinding]:
     suppressed = {body.because for _, body in run.of(FrameSkipped) if body.because}
     groups: dict[tuple[object, ...], list[tuple[Event, CompileFailed]]] = {}
     for event, body in run.of(CompileFailed):
+        called = _operator_call(run, event, body)
+        # The line in the function that was compiled says more than where it begins.
+        event = event if called is None else msgspec.structs.replace(event, stack=called)
         groups.setdefault(failure_key(event, body), []).append((event, body))
     frames = _frames_by_compile_id(run)
     written = _repros(run)
     found = [_failure(members, suppressed, frames, run.header.root) for members in groups.values()]
     return [_with_repro(failure, written) for failure in found]
+
+
+_OPERATOR = late(r"\b([A-Za-z_]\w*)(?:\.|::)([A-Za-z_]\w*)")
+"""`mylib.scaled.default`, `mylib::scaled`: as torch's messages name operators."""
+
+
+def _operator_call(run: Run, event: Event, body: CompileFailed) -> tuple[Frame, ...] | None:
+    """The stack down to the one line that calls the operator which a backend's error names."""
+    if body.gb_type is not None or not body.backend:
+        return None
+    said = {f"{one}.{two}" for one, two in _OPERATOR.findall(body.cause or body.message)}
+    lines: dict[tuple[str, int], Frame] = {}
+    for captured, graph in run.of(GraphCaptured) if said else ():
+        same = (captured.pid, captured.epoch, captured.compile_id)
+        if graph.stage != "dynamo" or same != (event.pid, event.epoch, event.compile_id):
+            continue
+        text = run.artifacts.get(graph.graph) if graph.graph else None
+        nodes: tuple[Node, ...] = ()
+        with suppress(msgspec.MsgspecError):
+            nodes = decode_graph(text).nodes if text else ()
+        for node in nodes:
+            operator = ".".join(node.target.split(".")[:2])
+            if node.op == "call_function" and operator in said and node.frame is not None:
+                lines[node.frame.file, node.frame.line] = node.frame
+    if len(lines) != 1:
+        return None
+    (line,) = lines.values()
+    own = [frame for frame in event.stack if frame.origin == "user"]
+    if line.origin != "user" or not own or own[-1].file != line.file:
+        return None
+    return (*event.stack, line)
 
 
 def _repros(run: Run) -> dict[str, ReproWritten]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import statistics
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -104,6 +105,55 @@ def median_ms(functions: Mapping[str, Callable[[], Any]], runs: int = 15) -> dic
     return {name: 1000 * statistics.median(taken) for name, taken in samples.items()}
 
 
+_ROUNDS = 6
+"""The lowest and the highest of six hold the median with 1 - 2 / 2**6, which is 97 %."""
+_AGAIN = "the same again"
+
+
+@dataclass(frozen=True)
+class Timings:
+    """Functions beside the first of them, in several rounds."""
+
+    rounds: Sequence[Mapping[str, float]]
+    """Milliseconds of each; the first function is in it twice."""
+
+    @property
+    def ms(self) -> dict[str, float]:
+        """The median over all rounds."""
+        return {
+            name: statistics.median(each[name] for each in self.rounds)
+            for name in self.rounds[0]
+            if name != _AGAIN
+        }
+
+    def share(self, name: str) -> tuple[float, float]:
+        """How many times as long as the first it takes: at least, and at most."""
+        base = next(iter(self.rounds[0]))
+        shares = [each[name] / each[base] for each in self.rounds]
+        return min(shares), max(shares)
+
+    def differs(self, name: str) -> str:
+        """`faster than`, `slower than`, `no different from`: a difference is one only beyond what
+        one function differs from itself. Or `too noisy to tell from`."""
+        low, high = self.share(name)
+        least, most = self.share(_AGAIN)
+        if high < min(1, least):
+            return "faster than"
+        if low > max(1, most):
+            return "slower than"
+        # As for a benchmark: an interval wider than the figure says nothing.
+        noisy = most - least > 1 or high - low > low + (high - low) / 2
+        return "too noisy to tell from" if noisy else "no different from"
+
+
+def compare_ms(functions: Mapping[str, Callable[[], Any]], runs: int = 15) -> Timings:
+    """Time all in six rounds, each a `median_ms`, with the first function twice: as far as those
+    two differ, the machine is noisy."""
+    first = next(iter(functions))
+    every = {**functions, _AGAIN: functions[first]}
+    return Timings([median_ms(every, runs) for _ in range(_ROUNDS)])
+
+
 def first_call_seconds(function: Callable[..., Any], *args: Any, **kwargs: Any) -> float:
     """How long one call takes, measured once: a first call can't be repeated."""
     return _seconds(lambda: function(*args, **kwargs), 1)
@@ -150,6 +200,7 @@ __all__ = [
     "bars",
     "beside",
     "code",
+    "compare_ms",
     "draw_graph",
     "first_call_seconds",
     "fresh_cache",

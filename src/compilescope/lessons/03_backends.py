@@ -12,10 +12,10 @@ import torch
 from compilescope.learn.kit import (
     bars,
     code,
+    compare_ms,
     draw_graph,
     first_call_seconds,
     fresh_cache,
-    median_ms,
     missing,
     show,
     table,
@@ -136,10 +136,8 @@ else:
 # %% [markdown]
 # ## Side by side
 # First calls are measured once, in a fresh cache. Later calls take turns; a
-# bar is the best of three medians. "The same" is the uncompiled function once
-# more: as far as those two bars differ, the machine is noisy. The difference
-# is the largest one from eager mode: other kernels round differently, so a
-# tiny one is fine.
+# bar is the median of several rounds. The difference is the largest one from
+# eager mode: other kernels round differently, so a tiny one is fine.
 # %%
 choices = {**{name: name for name in backends}, "our own": own}
 first, differences = {}, {}
@@ -156,15 +154,15 @@ def another(function):
     return type(function)(code, function.__globals__)
 
 
-calls = {"no compile": lambda: attend(x), "the same": lambda: attend(x)}
+calls = {"no compile": lambda: attend(x)}
 for name, backend in choices.items():
     compiled = torch.compile(another(attend), backend=backend)
     calls[name] = lambda compiled=compiled: compiled(x)
 
 if mini in choices:
     show(f"`{mini}` has its own cache, so its first call loads its kernel.")
-rounds = [median_ms(calls) for _ in range(3)]
-later = {name: min(r[name] for r in rounds) for name in calls}
+timings = compare_ms(calls)
+later = timings.ms
 bars(
     "First call", {name: 1000 * seconds for name, seconds in first.items()}
 )
@@ -179,18 +177,12 @@ table(
 # %% [markdown]
 # ## "`backend="eager"` is eager mode"
 # Not quite: Dynamo has captured the function, guards it, and calls the graph
-# instead. It exists for debugging, and so does `aot_eager`. Below, "faster"
-# means that the slowest of the three medians still beats the fastest of the
-# uncompiled function, and "slower" is the reverse.
+# instead. It exists for debugging, and so does `aot_eager`. Each round below
+# also timed the uncompiled function a second time. "Faster" means: in every
+# round, and by more than those two ever differed from each other.
 # %%
-plain = [r[name] for r in rounds for name in ("no compile", "the same")]
 for name in choices:
-    times = [r[name] for r in rounds]
-    word = "no different from"
-    if max(times) < min(plain):
-        word = "faster than"
-    elif min(times) > max(plain):
-        word = "slower than"
+    word = timings.differs(name)
     show(f"`{name}` is {word} no compilation on this machine.")
 # %% [markdown]
 # ## On your own program

@@ -15,7 +15,7 @@ import textwrap
 import torch
 
 import compilescope
-from compilescope.learn.kit import bars, beside, median_ms, missing, table
+from compilescope.learn.kit import bars, beside, compare_ms, missing, table
 
 
 class Keeper:
@@ -206,8 +206,9 @@ bars("One check of all guards", costs, unit="us")
 # %% [markdown]
 # ## What a symbol costs
 # Does code for any size run slower than code for one size? We ask Inductor, the
-# default backend, with a size that both versions handle. One thread, and five
-# rounds: a difference counts only if all rounds agree on it.
+# default backend, with a size that both versions handle. One thread, and several
+# rounds, each with the static version a second time: a difference counts only
+# if all rounds agree on it, and if it is larger than any between those two.
 # %%
 def static(x):
     return normalize(x)
@@ -226,21 +227,14 @@ versions = {
 }
 try:
     calls = {n: lambda f=f: f(x) for n, f in versions.items()}
-    rounds = [median_ms(calls) for _ in range(5)]
+    timings = compare_ms(calls)
 except Exception as error:
     missing("Inductor", str(error).splitlines()[0])
 else:
-    best = {name: min(each[name] for each in rounds) for name in calls}
-    bars("One call, 512 x 512: the best round of each", best)
-    ratios = [r["dynamic"] / r["static"] for r in rounds]
-    low, high = min(ratios), max(ratios)
+    bars("One call, 512 x 512", timings.ms)
+    low, high = timings.share("dynamic")
     print(f"dynamic takes {low:.2f} to {high:.2f} times as long as static:")
-    if low > 1:
-        print("slower here, in every round")
-    elif high < 1:
-        print("faster here, in every round")
-    else:
-        print("the rounds disagree, so there is no clear difference")
+    print(f"{timings.differs('dynamic')} static here")
 
 # %% [markdown]
 # ## On your own program

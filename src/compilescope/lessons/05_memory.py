@@ -19,8 +19,8 @@ import torch
 from compilescope.learn.kit import (
     bars,
     code,
+    compare_ms,
     fresh_cache,
-    median_ms,
     missing,
     peak_bytes,
     show,
@@ -140,18 +140,18 @@ traffic = sum(len(node.all_input_nodes) + 1 for node in calls) * SIZE
 torch.compiler.reset()
 compiled = torch.compile(gelu, backend=BACKEND)
 both = {"eager": lambda: gelu(x), "compiled": lambda: compiled(x)}
-rounds = [median_ms(both, runs=5) for _ in range(3)]
-times = rounds[0]
+timings = compare_ms(both, runs=5)
+times = timings.ms
 rows = [("eager", len(calls), f"{traffic / 2**20:.0f} MiB", times["eager"])]
 if loops:
     fused = f"{2 * SIZE / 2**20:.0f} MiB" if loops == 1 else "not counted"
     rows.append(("compiled", loops, fused, times["compiled"]))
 table(["", "loops", "read and written", "ms (one thread)"], rows)
-least = min(each["eager"] / each["compiled"] for each in rounds)
-if least > 1:
-    show(f"In three rounds, eager took at least {least:.1f} times as long.")
-else:
-    show("Compiled was not faster in each of three rounds.")
+verdict = timings.differs("compiled")
+show(f"On this machine, compiled is {verdict} eager.")
+if verdict == "faster than":
+    least = 1 / timings.share("compiled")[1]
+    show(f"In every round, eager took at least {least:.1f} times as long.")
 
 
 # %% [markdown]

@@ -16,8 +16,8 @@ import compilescope
 from compilescope.learn.kit import (
     bars,
     code,
+    compare_ms,
     draw_graph,
-    median_ms,
     missing,
     show,
     table,
@@ -294,12 +294,10 @@ if np is not None:
     versions["chip (NumPy)"] = torch.compile(Model(), backend=Chip())
 calls = {name: lambda f=f: f(x) for name, f in versions.items()}
 with torch.no_grad():
-    rounds = [median_ms(calls) for _ in range(3)]
-plain = "eager, not compiled"
-bars("One call", rounds[0])
-slower = [n for n in calls if all(r[n] > r[plain] for r in rounds)]
-words = ", ".join(slower) or "none of them"
-show(f"Slower than plain eager mode in each of three rounds: {words}.")
+    timings = compare_ms(calls)
+bars("One call", timings.ms)
+for name in list(calls)[1:]:
+    show(f"{name} is {timings.differs(name)} plain eager mode here.")
 
 # %% [markdown]
 # ## On your own program

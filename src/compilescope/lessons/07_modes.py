@@ -18,9 +18,9 @@ import torch
 import compilescope
 from compilescope.learn.kit import (
     bars,
+    compare_ms,
     first_call_seconds,
     fresh_cache,
-    median_ms,
     missing,
     show,
     table,
@@ -154,7 +154,7 @@ def cold_seconds(mode):
 cold = {mode: [] for mode in MODES}
 if INDUCTOR:
     order = ["default", "reduce-overhead"]
-    for _ in range(3):
+    for _ in range(4):
         for mode in order:
             cold[mode].append(cold_seconds(mode))
         order.reverse()
@@ -228,12 +228,10 @@ if INDUCTOR:
     versions = {"eager": model}
     for mode in MODES:
         versions[mode] = torch.compile(copy.deepcopy(model), mode=mode)
-    times = median_ms(
-        {n: lambda f=f: f(x) for n, f in versions.items()}, runs=31
-    )
-    bars("One call, median", times)
-    spread = max(times.values()) / min(times.values())
-    print(f"The slowest takes {spread:.2f} times as long as the fastest.")
+    timings = compare_ms({n: lambda f=f: f(x) for n, f in versions.items()})
+    bars("One call, median", timings.ms)
+    for mode in MODES:
+        print(f"{mode} is {timings.differs(mode)} eager here.")
 if device == "cpu":
     why = "It shortens the launching of GPU kernels, and there is no GPU"
     missing("what `reduce-overhead` is for", why)

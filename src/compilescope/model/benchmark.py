@@ -10,6 +10,14 @@ Interval = tuple[float, float]
 """Low and high: a 95 % confidence interval."""
 
 
+def too_wide(value: float | None, interval: Interval | None) -> bool:
+    """An interval wider than the figure: the figure says nothing. Without one nobody can tell."""
+    if value is None or interval is None:
+        return False
+    low, high = interval
+    return not high - low <= value
+
+
 class Benchmark(EventBody, frozen=True, kw_only=True):
     """A model on one backend. None: not measured, not known, or without a meaning there."""
 
@@ -60,10 +68,17 @@ class Benchmark(EventBody, frozen=True, kw_only=True):
     speedup: float | None = None
     """Eager mode's median over this one."""
     speedup_ci: Interval | None = None
+    too_noisy: bool = False
+    """Its latency, eager mode's or the speed-up has an interval wider than the figure, so there is
+    no speed-up."""
     error: str = ""
     """Why there are no figures, in a sentence."""
     notes: tuple[str, ...] = ()
     """What a reader must know of the figures: interrupted, fewer runs, noisy."""
+
+    @property
+    def noisy_latency(self) -> bool:
+        return too_wide(self.latency_ms, self.latency_ci_ms)
 
 
 class Machine(EventBody, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ from compilescope.analysis.benchmarks import EAGER, Setup, Trial, setup_of
 from compilescope.model.benchmark import Benchmark, Interval
 from compilescope.model.byte_counts import shown_bytes
 from compilescope.report.benchmark_words import (
+    TOO_NOISY,
     interval_text,
     ms_cell,
     ms_text,
@@ -157,6 +158,10 @@ def _percent(change: Change | None, *, brief: bool = False) -> str:
     """Of the latency: `+5.2 % [+2.1, +8.3]` is slower."""
     if change is None:
         return "-"
+    if change.too_noisy and change.ci is not None:
+        # What the runs say for certain: no figure within is better than the others.
+        high, low = (_more(end) for end in change.ci)
+        return TOO_NOISY if low < 0 < high else f"{low:+.1f} to {high:+.1f} %"
     value = f"{_more(change.value):+.1f} %"
     if change.ci is None or brief:
         return value
@@ -305,7 +310,7 @@ def _trends(each: Series, run_url: _RunUrl, *, several: bool) -> list[Block]:
         )
         for point in each.points
         for row in (point.row,)
-        if row.latency_ms is not None
+        if row.latency_ms is not None and not row.noisy_latency
     ]
     speed = [
         _point(

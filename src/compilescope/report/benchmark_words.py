@@ -45,8 +45,13 @@ def setup_name(setup: Setup, differs: frozenset[str]) -> str:
     return f"{setup.model} ({', '.join(told)})" if told else setup.model
 
 
+TOO_NOISY = "too noisy to tell"
+
+
 def ms_text(row: Benchmark) -> str:
-    """The median with three digits or more."""
+    """The median with three digits or more, where it says more than the noise in it."""
+    if row.noisy_latency:
+        return TOO_NOISY
     return _ms(row.latency_ms, row.latency_ms) if row.latency_ms is not None else "-"
 
 
@@ -81,7 +86,11 @@ def ratio_text(value: float, low: float, high: float) -> str:
 
 def speedup_cell(row: Benchmark | None, *, in_words: bool = True) -> Words:
     """`in_words`: an interval that contains 1 is `no difference`."""
-    if row is None or row.speedup is None or row.backend == "eager":
+    if row is None or row.backend == "eager":
+        return words("-")
+    if row.too_noisy:
+        return words(Span(TOO_NOISY, "warn"))
+    if row.speedup is None:
         return words("-")
     if row.speedup_ci is None:
         return words(f"{row.speedup:.2f}x")
@@ -112,7 +121,7 @@ def number_cell(value: int | None) -> Words:
 
 
 def samples_cell(row: Benchmark) -> Words:
-    if row.throughput is None:
+    if row.throughput is None or row.noisy_latency:
         return words("-")
     return words(f"{row.throughput:.0f}" if row.throughput >= 100 else f"{row.throughput:.2f}")
 

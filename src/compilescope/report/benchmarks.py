@@ -17,6 +17,7 @@ from compilescope.analysis.benchmarks import (
 )
 from compilescope.model.benchmark import Benchmark
 from compilescope.report.benchmark_words import (
+    TOO_NOISY,
     bytes_cell,
     compile_cell,
     interval_text,
@@ -130,6 +131,10 @@ def _against_eager(found: list[Trial], backend: str) -> list[Span]:
     faster, slower = effects.count("faster"), effects.count("slower")
     same = effects.count("same")
     models = count(len(rows), "model")
+    noisy = sum(row.too_noisy for row in rows)
+    if noisy == len(rows) > 0:
+        told = f": {TOO_NOISY} whether it is faster than eager mode on {models}."
+        return [Span(backend, "code"), Span(told, "warn")]
     if not faster and not slower and not same:
         return [Span(backend, "code"), Span(f": no speed-up was measured on {models}.", "warn")]
     told: list[Span] = []
@@ -139,6 +144,8 @@ def _against_eager(found: list[Trial], backend: str) -> list[Span]:
             told.append(Span(f"{how} {than} eager mode on {where}", style))
         elif number:
             told += [Span(", "), Span(f"{how} on {number}", style)]
+    if noisy:
+        told += [Span(", "), Span(f"{TOO_NOISY} on {noisy}", "warn")]
     return [Span(backend, "code"), Span(" is "), *told, Span(".")]
 
 
@@ -271,11 +278,17 @@ def _short_count(number: int) -> str:
 
 
 def _bars(trial: Trial) -> list[Block]:
-    rows = [row for row in trial.rows if row.latency_ms is not None]
-    if not rows:
-        return []
+    rows = [row for row in trial.rows if row.latency_ms is not None and not row.noisy_latency]
     bars = tuple((row.backend, row.latency_ms or 0.0, _bar_text(row)) for row in rows)
-    return [Measures("", bars, tuple(row.latency_ci_ms for row in rows))]
+    drawn: list[Block] = []
+    if rows:
+        drawn.append(Measures("", bars, tuple(row.latency_ci_ms for row in rows)))
+    # On their scale the other bars would be nothing.
+    for row in trial.rows:
+        if row.noisy_latency:
+            told = f": {TOO_NOISY}, between {interval_text(row)} ms"
+            drawn.append(Paragraph(words(Span(row.backend, "code"), Span(told, "warn")), "-"))
+    return drawn
 
 
 def _bar_text(row: Benchmark) -> str:

@@ -70,6 +70,8 @@ def _bench(asked: ProgramRequest, desk: Desk, build: str) -> tuple[float | None,
             speedup = result.get("speedup")
             if isinstance(speedup, float | int):
                 return float(speedup), ""
+            if result.get("too_noisy"):
+                return None, "--bench gave no figure: the runs were too noisy to tell."
     return None, f"--bench gave no figure: {ended.reason or 'no result for ' + backend + '.'}"
 
 

@@ -109,6 +109,7 @@ def _against_eager(row: Benchmark, limit: float) -> GateCheck:
     subject = row_name(row)
     if row.speedup is None or row.speedup <= 0:
         why = "no figures" if row.latency_ms is None else "no speed-up over eager mode was measured"
+        why = f"the runs are too noisy to tell; {_MORE}" if row.too_noisy else why
         return _unknown(subject, f"{subject}: {why}", limit)
     if row.speedup_ci is None:
         return _unknown(subject, f"{subject}: {TOO_FEW}; {_MORE}", limit)
@@ -160,6 +161,8 @@ def _judged(subject: str, speed: Change, limit: float, of: str) -> GateCheck:
     low, high = 1 / speed.ci[1], 1 / speed.ci[0]
     outcome = _outcome(speed.ci, limit)
     message = f"{subject}: {1 / speed.value:.2f}x [{low:.2f}, {high:.2f}] {of}"
+    if speed.too_noisy:
+        message = f"{subject}: {low:.2f} to {high:.2f} times {of}"
     if outcome == "unknown":
         message += f"; the interval spans the limit of {limit:g}x: {_MORE}"
     else:

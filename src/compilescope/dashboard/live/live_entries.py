@@ -211,8 +211,11 @@ def _job(event: Event, body: bodies.JobEnded, root: str) -> _Said:
 
 def _benchmark(event: Event, body: bodies.Benchmark, root: str) -> _Said:
     left = words(Span(clipped(body.model), "strong"), f" {clipped(body.backend)}, {body.mode}")
-    known = body.latency_ms is not None
-    return left, words(f"{body.latency_ms:.3g} ms" if known else Span("not measured", "warn")), ()
+    if body.latency_ms is None:
+        return left, words(Span("not measured", "warn")), ()
+    if body.noisy_latency:
+        return left, words(Span("too noisy to tell", "warn")), ()
+    return left, words(f"{body.latency_ms:.3g} ms"), ()
 
 
 _VERDICTS: dict[str, Style] = {"pass": "good", "fail": "bad", "unknown": "warn"}

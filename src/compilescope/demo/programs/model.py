@@ -1,4 +1,4 @@
-"""A small gated block, compiled. It has one graph break and one recompile on purpose."""
+"""A small gated block, compiled. One graph break and a counter that recompiles, on purpose."""
 
 import torch
 from torch import nn

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from compilescope.findings.failures import FailureFinding
-from compilescope.findings.remedy import Remedy, judgement, upgrade
+from compilescope.findings.remedy import Remedy, judgement, program, upgrade
+from compilescope.patterns import late
 from compilescope.rules.causes.own_backend import own_backend
 from compilescope.source.spots import Sources
 
@@ -27,6 +28,7 @@ def failure_words(failure: FailureFinding, sources: Sources) -> tuple[str, str, 
             [judgement(own)]
             if own
             else [
+                *_asked(failure, said),
                 judgement(
                     f'Check whether `{failure.function}` compiles with `backend="aot_eager"` and '
                     'with `backend="eager"`: the first that works shows which stage fails.'
@@ -63,6 +65,29 @@ def failure_words(failure: FailureFinding, sources: Sources) -> tuple[str, str, 
             upgrade("A newer PyTorch may have fixed this; if not, report it with this message."),
         ],
     )
+
+
+_NO_AUTOGRAD = late(r"Trying to backward through ([\w.]+?)(?:\.default)? but no autograd formula")
+"""As torch words it (2.11 to 2.14) for an operator of `torch.library` without a derivative."""
+_REQUEST = late(r"\bPlease (?!do this|report|file|open an? |see )[^.]+(?:\.(?=\S)[^.]+)*\.")
+
+
+def _asked(failure: FailureFinding, said: str) -> list[Remedy]:
+    """What the error itself says to do."""
+    request = _REQUEST.search(said) or _REQUEST.search(failure.text.strip().split("\n\n")[0])
+    found = _NO_AUTOGRAD.search(said)
+    if found is not None:
+        name = found[1].replace(".", "::", 1)
+        words = request[0] if request is not None else "Please use register_autograd to add one."
+        # Nothing that changes how it is compiled would help: eager mode raises the same.
+        return [
+            program(
+                f"Give `{name}` a derivative, beside its definition: "
+                f'`torch.library.register_autograd("{name}", backward, '
+                f"setup_context=setup_context)`. Torch says: {words}"
+            )
+        ]
+    return [judgement(f"Do what the error says: {request[0]}")] if request is not None else []
 
 
 def _said(message: str) -> str:

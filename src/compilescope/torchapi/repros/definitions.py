@@ -3,8 +3,6 @@ functions, the backend behind Dynamo's wrappers.
 
 What has neither raises `Unwritable`, which says why.
 
-What has no such expression raises `Unwritable`, which says why.
-
 A registered name is enough where torch or an installed package registers it; else the script brings
 the function's definition.
 """
@@ -12,7 +10,6 @@ the function's definition.
 from __future__ import annotations
 
 import ast
-import builtins
 import enum
 import functools
 import inspect
@@ -32,6 +29,7 @@ from torch.fx import Node
 from torch.fx.node import _get_qualified_name
 
 from compilescope.model.written_graph import Arg, Code, Items, Ref, Slice, WrittenDict
+from compilescope.source.definitions import names_read, statements_for
 
 
 @dataclass
@@ -137,51 +135,15 @@ def _source(thing: Any, module: ModuleType | None) -> list[str]:
         raise Unwritable(f"the source of {name} is not available") from None
     if not isinstance(tree.body[0], (ast.FunctionDef, ast.ClassDef)):
         raise Unwritable(f"{name} is not a function or class of its own")
-    return [*_statements(_names(tree) - {name}, module, name), own.strip()]
+    return [*_statements(names_read(tree) - {name}, module, name), own.strip()]
 
 
 def _statements(wanted: set[str], module: ModuleType | None, own: str) -> list[str]:
     try:
         whole = inspect.getsource(module) if module is not None else ""
-        top = ast.parse(whole).body
+        return statements_for(wanted, whole, own)
     except (OSError, TypeError, SyntaxError):
         raise Unwritable(f"the source of {own or 'a variable'} is not available") from None
-    used: set[int] = set()
-    changed = True
-    while changed:
-        changed = False
-        for number, statement in enumerate(top):
-            if number in used or not (_bound(statement) & wanted) or own in _bound(statement):
-                continue
-            used.add(number)
-            wanted |= _names(statement)
-            changed = True
-    return [_text(whole, top[number]) for number in sorted(used)]
-
-
-def _text(whole: str, statement: ast.stmt) -> str:
-    """With its decorators, which ast leaves out of a statement's own text."""
-    decorators = getattr(statement, "decorator_list", [])
-    first = min([statement.lineno, *(each.lineno for each in decorators)])
-    lines = whole.splitlines()[first - 1 : statement.end_lineno]
-    return "\n".join(lines) if decorators else ast.get_source_segment(whole, statement) or ""
-
-
-def _names(tree: ast.AST) -> set[str]:
-    found = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    return {name for name in found if not hasattr(builtins, name)}
-
-
-def _bound(statement: ast.stmt) -> set[str]:
-    if isinstance(statement, (ast.Import, ast.ImportFrom)):
-        return {(alias.asname or alias.name).split(".")[0] for alias in statement.names}
-    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
-        return {statement.name}
-    if isinstance(statement, ast.Assign):
-        return {target.id for target in statement.targets if isinstance(target, ast.Name)}
-    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-        return {statement.target.id}
-    return set()
 
 
 _WORD = re.compile(r"\W+")

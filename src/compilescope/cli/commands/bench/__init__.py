@@ -80,6 +80,14 @@ _STOPPED = 130
     help="Processes per backend. Two processes of the same program differ; the interval covers "
     "that with three or more.",
 )
+@click.option(
+    "--longer",
+    type=click.FloatRange(0),
+    default=120.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time for more processes where figures are too noisy to tell; 0: only those planned.",
+)
 @click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
 @click.option("--dtype", default="float32", show_default=True, help="float32, bfloat16 or float16.")
 @click.option("--batch", type=click.IntRange(1), help="Batch size. [default: the model's own]")
@@ -167,6 +175,7 @@ class _Session:
             processes=given["processes"],
             examine=not given["no_examine"],
             limit_s=given["timeout"],
+            longer_s=given["longer"],
         )
         self._plan = {model: _specs(model, backends, given) for model in models}
         self._surveyed = _survey(self._plan, self._method)

@@ -88,6 +88,7 @@ _KEYS = (
     "kerneldiff",
     "speedup",
     "speedup_ci",
+    "too_noisy",
     "runs_ms",
     "calls",
     "outliers",
