@@ -326,6 +326,9 @@ class _ListTrail:
     ) -> None:
         if isinstance(statement, (cst.Assign, cst.AnnAssign)) and statement.value is not None:
             self._source(module, statement.value, depth)
+            if isinstance(statement, cst.Assign) and len(statement.targets) > 1:
+                for target in statement.targets:  # `past = self.ks = []`
+                    self._bind(module, target.target, depth)
         elif not isinstance(statement, cst.AnnAssign):
             raise Refused("the list comes from somewhere else")
 
