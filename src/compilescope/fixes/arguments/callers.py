@@ -156,7 +156,7 @@ class Callers:
         if not isinstance(node, cst.Name):
             return
         for where, each in self.every(cst.For):
-            if any(last_name(one) == name for one in targets(each)):
+            if name in {getattr(one, "value", None) for one in targets(each)}:
                 yield where, each.iter
         function = module.function_of(node)
         if function is not None and name in parameters_of(function):

@@ -238,9 +238,10 @@ class _ListTrail:
             self.follow(module, above.target, depth)
         elif isinstance(above, cst.AugAssign) and above.target is node:
             growth = growth_of(module, module.statement_of(above))
-            if growth is None or depth:
+            if growth is not None and not depth:
+                self.growths.append(growth)
+            else:
                 self._refuse(module, above)
-            self.growths.append(growth)
         elif isinstance(above, cst.Subscript) and above.value is node and depth:
             # An item of string keys is followed by its key as well; of one dict it is this.
             check_index(module, above)
