@@ -163,7 +163,7 @@ def _values_of(module: SourceModule, node: cst.BaseExpression) -> Iterator[cst.B
         assigned = each.value if isinstance(each, (cst.Assign, cst.AnnAssign)) else None
         if assigned is not None and any(module.code(one) == code for one in targets(each)):
             yield assigned
-        elif isinstance(each, cst.Assign) and isinstance(each.value, (cst.Tuple, cst.List)):
+        if isinstance(each, cst.Assign) and isinstance(each.value, (cst.Tuple, cst.List)):
             for target in each.targets:
                 if isinstance(target.target, (cst.Tuple, cst.List)):
                     pairs = zip(target.target.elements, each.value.elements, strict=False)
