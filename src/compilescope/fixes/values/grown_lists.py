@@ -367,8 +367,9 @@ class _ListTrail:
             statement = module.parent(above)
             assert isinstance(statement, cst.Assign)
             value = statement.value
-            given = [(module, value)] if isinstance(value, cst.Tuple) else []
-            given += self._returned(module, value) if isinstance(value, cst.Call) else []
+            given = self._returned(module, value) if isinstance(value, cst.Call) else []
+            if isinstance(value, cst.Tuple):
+                given.append((module, value))
             for where, each in given:
                 parts = each.elements if isinstance(each, cst.Tuple) else ()
                 if len(parts) <= place:
