@@ -760,6 +760,25 @@ def mixed(x):
         g(given[0], [given[0] + k for k in range(n)])""",
     ),
     Case(
+        "join-as-it-grows",
+        _program("""
+def f(x, past):
+    past.append(x * 2)
+    return torch.cat(past).sum(0)
+
+
+def grown(x):
+    past = []
+    return f(x, past), f(x + 1, past), f(x - 1, past), torch.cat(past)
+"""),
+        ("whole:any",),
+        call="grown",
+        run="""past = []
+    g = torch.compile(f, backend="eager")
+    for n in range(4):
+        g(given[0] + n, past)""",
+    ),
+    Case(
         "append-outside",
         _program("""
 seen = {}

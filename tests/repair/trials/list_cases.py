@@ -98,7 +98,7 @@ CASES = [
         _PASSED,
         _JOINED.replace("x.sin()))]", "x.sin()))[-6:]]"),
         "rejected",
-        "is called with different inputs",
+        "output",
         at="past.append",
         allows=("joins:0",),
     ),

@@ -19,7 +19,7 @@ MODULE_CALLS = ("forward", "__call__")
 """What a call of an object runs."""
 _AS_BEFORE = ("staticmethod", "classmethod", "torch.no_grad", "torch.inference_mode")
 """Decorators under which a function is still called by its name, with the same arguments."""
-_HOLDERS = ("Sequential", "ModuleList", "ModuleDict", "DataParallel")
+_HOLDERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "DataParallel"})
 _Function = tuple[SourceModule, "cst.FunctionDef"]
 _Call = tuple[SourceModule, "cst.Call"]
 
@@ -64,8 +64,7 @@ class Callers:
         return self._of_names(known) if known else self._of_objects()
 
     def callers(self, module: SourceModule, function: cst.FunctionDef) -> Iterator[_Call]:
-        name, kind = function.name.value, module.class_of(function)
-        by_name = kind.name.value if name == "__init__" and kind is not None else name
+        name, by_name = function.name.value, _called_as(module, function)
         yield from self.calls_by_name(by_name)
         if name in MODULE_CALLS or self.is_handed_on(name):
             for where, call in self.every(cst.Call):
@@ -98,25 +97,43 @@ class Callers:
         of: `Net` after `net = Net()` and `step = torch.compile(net)`. Empty: unknown."""
         found: set[str] = set()
         for where, value in self._values_of(module, node):
-            if value in seen:
+            if value not in seen:
+                seen.add(value)
+                found |= self._names_in(where, value, seen)
+        return found
+
+    def _names_in(
+        self, module: SourceModule, value: cst.BaseExpression, seen: set[cst.CSTNode]
+    ) -> set[str]:
+        made = last_name(value.func) if isinstance(value, cst.Call) else ""
+        if made in self._classes:
+            return self._classes[made]  # What it is given is another object.
+        found: set[str] = set()
+        for each in module.walk(value):
+            above = module.parent(each)
+            if not isinstance(each, (cst.Name, cst.Attribute)):
                 continue
-            seen.add(value)
-            for each in where.walk(value):
-                if isinstance(each, cst.Name) and each.value in self._defined:
-                    found |= self._defined[each.value]
-                elif isinstance(each, (cst.Name, cst.Attribute)):
-                    above = where.parent(each)
-                    if not (isinstance(above, cst.Attribute) and above.attr is each):
-                        found |= self._made_of(where, each, seen)
+            if isinstance(above, cst.Attribute) and above.attr is each:
+                continue
+            name = last_name(each)
+            if name in self._classes:
+                found |= self._classes[name]
+            elif isinstance(above, cst.Call) and above.func is each:
+                for where, function in self.functions(name):
+                    for line in where.walk(function.body):
+                        if isinstance(line, cst.Return) and line.value and line not in seen:
+                            seen.add(line)
+                            found |= self._names_in(where, line.value, seen)
+            elif isinstance(each, cst.Name) and self.functions(name):
+                found.add(name)
+            else:
+                found |= self._made_of(module, each, seen)
         return found
 
     @cached_property
-    def _defined(self) -> dict[str, set[str]]:
-        """Classes and functions at the top of a file by name, classes with their bases."""
+    def _classes(self) -> dict[str, set[str]]:
+        """Each of the user's by name, with its bases."""
         found: dict[str, set[str]] = {}
-        for module, each in self.every(cst.FunctionDef):
-            if module.class_of(each) is None:
-                found[each.name.value] = {each.name.value}
         kinds = {kind.name.value: kind for _, kind in self.every(cst.ClassDef)}
         for name in kinds:
             left, known = [name], {name}
@@ -139,12 +156,11 @@ class Callers:
         if not isinstance(node, cst.Name):
             return
         for where, each in self.every(cst.For):
-            if any(last_name(one) == name for one in targets(each)):
+            if name in {getattr(one, "value", None) for one in targets(each)}:
                 yield where, each.iter
         function = module.function_of(node)
         if function is not None and name in parameters_of(function):
-            calls = self.calls_by_name(function.name.value)
-            for where, call in calls:
+            for where, call in self.calls_by_name(_called_as(module, function)):
                 given = argument_for(where, function, call, name)
                 if given is not None:
                     yield where, given
@@ -197,8 +213,16 @@ class Callers:
 def _is_layer(module: SourceModule, node: cst.BaseExpression) -> bool:
     """`nn.Linear(4, 4)`; what holds other modules may be one of the user's."""
     meaning = module.meaning(node.func) if isinstance(node, cst.Call) else frozenset()
-    of_torch = [name for name in meaning if name.startswith("torch.nn.")]
-    return any(name.rpartition(".")[2] not in _HOLDERS for name in of_torch)
+    of_torch = {name.rpartition(".")[2] for name in meaning if name.startswith("torch.nn.")}
+    if of_torch & _HOLDERS and isinstance(node, cst.Call):
+        return bool(node.args) and all(_is_layer(module, arg.value) for arg in node.args)
+    return bool(of_torch)
+
+
+def _called_as(module: SourceModule, function: cst.FunctionDef) -> str:
+    """By its name, or for `__init__` by that of its class."""
+    kind = module.class_of(function) if function.name.value == "__init__" else None
+    return kind.name.value if kind is not None else function.name.value
 
 
 def fields_of(kind: cst.ClassDef) -> list[str]:

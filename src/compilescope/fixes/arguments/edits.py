@@ -16,6 +16,7 @@ from compilescope.fixes.arguments.calls import CallSite, call_sites, hoisted, st
 from compilescope.fixes.compilation.regions import is_compiled
 from compilescope.fixes.subject import Subject
 from compilescope.patterns import late
+from compilescope.source.flow.liveness import targets
 from compilescope.source.refusals import NotMeant, Refused
 from compilescope.source.syntax.bindings import local_names, receiver_of
 from compilescope.source.syntax.edit import Edit
@@ -159,12 +160,10 @@ def _values_of(module: SourceModule, node: cst.BaseExpression) -> Iterator[cst.B
     code, function = module.code(node), module.function_of(node)
     own = isinstance(node, cst.Name) and function is not None and code in local_names(function)
     for each in module.walk(function.body if own and function is not None else None):
-        if (
-            isinstance(each, cst.Assign)
-            and any(module.code(t.target) == code for t in each.targets)
-        ) or (isinstance(each, cst.AnnAssign) and module.code(each.target) == code and each.value):
-            yield each.value
-        elif isinstance(each, cst.Assign) and isinstance(each.value, (cst.Tuple, cst.List)):
+        assigned = each.value if isinstance(each, (cst.Assign, cst.AnnAssign)) else None
+        if assigned is not None and any(module.code(one) == code for one in targets(each)):
+            yield assigned
+        if isinstance(each, cst.Assign) and isinstance(each.value, (cst.Tuple, cst.List)):
             for target in each.targets:
                 if isinstance(target.target, (cst.Tuple, cst.List)):
                     pairs = zip(target.target.elements, each.value.elements, strict=False)

@@ -238,9 +238,10 @@ class _ListTrail:
             self.follow(module, above.target, depth)
         elif isinstance(above, cst.AugAssign) and above.target is node:
             growth = growth_of(module, module.statement_of(above))
-            if growth is None or depth:
+            if growth is not None and not depth:
+                self.growths.append(growth)
+            else:
                 self._refuse(module, above)
-            self.growths.append(growth)
         elif isinstance(above, cst.Subscript) and above.value is node and depth:
             # An item of string keys is followed by its key as well; of one dict it is this.
             check_index(module, above)
@@ -250,7 +251,7 @@ class _ListTrail:
         elif isinstance(above, cst.For) and above.iter is node and depth:
             self._bind(module, above.target, depth - 1)
         elif isinstance(above, cst.For) and above.target is node:
-            self._check_loop(module, above.iter, depth)
+            self._source(module, above.iter, depth + 1)
         elif isinstance(above, cst.Return):
             self._check_returned(module, above, depth)
         elif isinstance(above, cst.Del):
@@ -326,6 +327,9 @@ class _ListTrail:
     ) -> None:
         if isinstance(statement, (cst.Assign, cst.AnnAssign)) and statement.value is not None:
             self._source(module, statement.value, depth)
+            if isinstance(statement, cst.Assign) and len(statement.targets) > 1:
+                for target in statement.targets:  # `past = self.ks = []`
+                    self._bind(module, target.target, depth)
         elif not isinstance(statement, cst.AnnAssign):
             raise Refused("the list comes from somewhere else")
 
@@ -344,16 +348,12 @@ class _ListTrail:
             self._check_unpacked(module, whole, above, whole.elements.index(element), depth)
             return
         if isinstance(element, cst.DictElement) and isinstance(element.key, cst.SimpleString):
-            self.follow_key(element.key.evaluated_value, depth, element, module)
-            return
-        if isinstance(above, cst.Return) and isinstance(whole, cst.Tuple):
+            self.names.add(str(element.key.evaluated_value))
+            self._add(("key", str(element.key.evaluated_value)), depth, element, module)
+        elif isinstance(above, cst.Return) and isinstance(whole, cst.Tuple):
             self._check_returned(module, above, depth, whole.elements.index(element))
-            return
-        self._check(module, whole, depth + 1)
-
-    def follow_key(self, key: Any, depth: int, node: cst.CSTNode, module: SourceModule) -> None:
-        self._add(("key", str(key)), depth, node, module)
-        self.names.add(str(key))
+        else:
+            self._check(module, whole, depth + 1)
 
     def _check_unpacked(
         self,
@@ -367,16 +367,24 @@ class _ListTrail:
             statement = module.parent(above)
             assert isinstance(statement, cst.Assign)
             value = statement.value
-            returned = self._returned(module, value) if isinstance(value, cst.Call) else []
-            for where, each in returned:
+            given = self._returned(module, value) if isinstance(value, cst.Call) else []
+            if isinstance(value, cst.Tuple):
+                given.append((module, value))
+            for where, each in given:
                 parts = each.elements if isinstance(each, cst.Tuple) else ()
                 if len(parts) <= place:
                     self._refuse(where, each)
                 self._source(where, parts[place].value, depth)
-            if not returned:
+            if not given:
                 self._source(module, value, depth + 1)
         elif isinstance(above, cst.For) and isinstance(above.iter, cst.Call):
-            raise Refused(f"`{short(module, above.iter)}` may give that list, or another")
+            # `for layer, past in zip(layers, pasts)`
+            call = above.iter
+            place -= module.calls(call, "builtins.enumerate")
+            plain = module.calls(call, "builtins.enumerate", "builtins.zip")
+            if not plain or not 0 <= place < len(call.args) or any(e.star for e in call.args):
+                self._refuse(module, call)
+            self._source(module, call.args[place].value, depth + 1)
         elif isinstance(above, cst.For):
             self._source(module, above.iter, depth + 2)
         else:
@@ -389,9 +397,6 @@ class _ListTrail:
                 self._bind(module, each.value, depth - 1)
         else:
             self.follow(module, target, depth)
-
-    def _check_loop(self, module: SourceModule, source: cst.BaseExpression, depth: int) -> None:
-        self._source(module, source, depth + 1)
 
     def _check_returned(
         self, module: SourceModule, line: cst.Return, depth: int, place: int | None = None
@@ -488,11 +493,7 @@ class _ListTrail:
         ]
 
     def _given(
-        self,
-        module: SourceModule,
-        function: cst.FunctionDef | None,
-        param: cst.Param,
-        depth: int,
+        self, module: SourceModule, function: cst.FunctionDef | None, param: cst.Param, depth: int
     ) -> None:
         """By all that may call the function."""
         if function is None or param.star:
