@@ -108,6 +108,8 @@ def tests_of(
 def _is_truth(subject: Subject, node: cst.BaseExpression) -> bool:
     """Does Python ask tensors while it computes it, and is it what they answer?"""
     module = subject.module
+    if any(isinstance(each, cst.IfExp) for each in module.walk(node)):
+        return False  # Dynamo may have stopped at its test, which is another matter.
     node = without_bool(module, node)
     if isinstance(node, cst.UnaryOperation):
         return isinstance(node.operator, cst.Not)
