@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from compilescope.fixes.branches.condition import Truth, check_free, read_test
+from compilescope.fixes.branches.gathered_truths import GatheredTruth, gathered_truth
 from compilescope.fixes.branches.named_truths import (
     NamedTruth,
     named_truth,
@@ -159,7 +160,7 @@ def asked_by_name(
 
     def proposed(subject: Subject) -> Patch:
         number = _named(subject, inside)
-        truth = named_truth(subject) if number is None else None
+        truth = None if number is not None else named_truth(subject) or gathered_truth(subject)
         if number is not None:
             tests, subject = number.tests, _held_as_tensor(subject, number)
         elif truth is not None:
@@ -277,12 +278,15 @@ def _held_as_tensor(subject: Subject, number: _NamedNumber) -> Subject:
     return with_files(subject, {**subject.program.files, **files}, facts)
 
 
-def _held_unasked(subject: Subject, named: NamedTruth) -> Subject:
+def _held_unasked(subject: Subject, named: NamedTruth | GatheredTruth) -> Subject:
     """The program with the truth by that name as a tensor, or as what is no tensor decides."""
     module = subject.module
-    truth = read_test(subject, without_bool(module, named.value))
     edit = Edit(module)
-    edit.replace(named.value, edit.expression(truth.text))
+    if isinstance(named, GatheredTruth):
+        named.write(subject, edit)
+    else:
+        truth = read_test(subject, without_bool(module, named.value))
+        edit.replace(named.value, edit.expression(truth.text))
     files = edit.files()
     if files[module.path].count("\n") != module.text.count("\n"):
         raise Refused(f"`{named.name}` is computed on several lines")

@@ -7,6 +7,7 @@ tensor, `flag and t`, is tested as both are: what is no tensor by an `if`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compilescope.fixes.subject import Subject
@@ -75,21 +76,40 @@ def named_truth(subject: Subject) -> NamedTruth | None:
         return None
     if target.value in declared_elsewhere(module, function):
         return None
-    found = [each for each in reads(module, function.body) if each.value == target.value]
+    tests = tests_of(module, function, target.value)
+    return NamedTruth(target.value, given.value, tests) if tests else None
+
+
+def tests_of(
+    module: SourceModule,
+    function: cst.FunctionDef,
+    name: str,
+    but: Sequence[cst.BaseExpression] = (),
+) -> tuple[tuple[int, int | None], ...]:
+    """Where the name is tested; empty where it never is. Raises `Refused` where something else is
+    done with it, but for what it is set to in a step."""
+    steps = {id(part) for each in but for part in each.children}
+    found = [
+        each
+        for each in reads(module, function.body)
+        if each.value == name and id(each) not in steps
+    ]
     tests = [_test_of(module, each) for each in found]
     if not any(tests):
-        return None
+        return ()
     for read, test in zip(found, tests, strict=True):
         if test is None or module.function_of(read) is not function:
             shown = short(module, module.parent(read) or read)
-            raise Refused(f"`{target.value}` is used in `{shown}` for more than its truth")
+            raise Refused(f"`{name}` is used in `{shown}` for more than its truth")
     owners = dict.fromkeys(outermost(module, each) for each in tests if each is not None)
-    return NamedTruth(target.value, given.value, tuple(place_of(module, each) for each in owners))
+    return tuple(place_of(module, each) for each in owners)
 
 
 def _is_truth(subject: Subject, node: cst.BaseExpression) -> bool:
     """Does Python ask tensors while it computes it, and is it what they answer?"""
     module = subject.module
+    if any(isinstance(each, cst.IfExp) for each in module.walk(node)):
+        return False  # Dynamo may have stopped at its test, which is another matter.
     node = without_bool(module, node)
     if isinstance(node, cst.UnaryOperation):
         return isinstance(node.operator, cst.Not)
