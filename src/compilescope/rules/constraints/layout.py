@@ -207,7 +207,7 @@ class LayoutConstraint(Constraint):
         """Formats for tensors of that rank."""
         return [name for name in self.formats if fits_format(laid, name)] or ["contiguous"]
 
-    def _said(self, node: Node, laid: TensorInfo, verdict: tuple[str, bool]) -> Breach:
+    def _said(self, node: Node, laid: TensorInfo, verdict: Verdict) -> Breach:
         allowed, sure, mild = verdict
         if laid.stride is None:
             return self.cannot_tell(node, "its strides are unknown", allowed)
