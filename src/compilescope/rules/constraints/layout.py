@@ -39,7 +39,7 @@ _TANGENT = "tangents_"
 """How AOTAutograd calls the inputs that only a backward graph has."""
 
 
-class Verdict(NamedTuple):
+class LayoutVerdict(NamedTuple):
     """What a tensor breaks."""
 
     allowed: str
@@ -87,7 +87,7 @@ class LayoutConstraint(Constraint):
         self._allowed = self._words()
         self._inputs: dict[int, list[_Origin]] = {}
         """By a node's identity, while its graph is checked: what it reads."""
-        self._verdicts: dict[tuple[object, object], Verdict | None] = {}
+        self._verdicts: dict[tuple[object, object], LayoutVerdict | None] = {}
 
     def check_node(self, node: Node) -> Iterable[Breach]:
         if not self._allowed:
@@ -153,17 +153,19 @@ class LayoutConstraint(Constraint):
                     if verdict is not None and not verdict.mild:
                         yield self._said(node, laid, verdict)
 
-    def _judge_any(self, laid: TensorInfo, looks: list[Look]) -> Verdict | None:
+    def _judge_any(self, laid: TensorInfo, looks: list[Look]) -> LayoutVerdict | None:
         """None where one of the looks will do; else the verdict on the tensor as it lies."""
         if laid.stride is None:
-            return Verdict(self._allowed, sure=False)
+            return LayoutVerdict(self._allowed, sure=False)
         verdicts = [self._judge_look(shape, stride) for shape, stride in looks]
         found = [verdict for verdict in verdicts if verdict is not None]
         if len(found) < len(verdicts):
             return None
         return min(found, key=lambda verdict: (not verdict.mild, verdict.sure))
 
-    def _judge_look(self, shape: tuple[Size, ...], stride: tuple[Size, ...]) -> Verdict | None:
+    def _judge_look(
+        self, shape: tuple[Size, ...], stride: tuple[Size, ...]
+    ) -> LayoutVerdict | None:
         key = (shape, stride)
         if key not in self._verdicts:
             self._verdicts[key] = self._judge(TensorInfo(shape, "", stride))
@@ -182,16 +184,16 @@ class LayoutConstraint(Constraint):
     def _formats_words(self, formats: Sequence[str]) -> str:
         return layout_words(formats, self.dense_rows, self.reordered_rows)
 
-    def _judge(self, laid: TensorInfo) -> Verdict | None:
+    def _judge(self, laid: TensorInfo) -> LayoutVerdict | None:
         """One fact, however many rules it breaks."""
         unsure = laid.stride is None
         for allowed, broken in self._rules(laid) if laid.stride is not None else ():
             if broken:
-                return Verdict(allowed, sure=True)
+                return LayoutVerdict(allowed, sure=True)
             unsure = unsure or broken is None
-        return Verdict(self._allowed, sure=False) if unsure else self._judge_order(laid)
+        return LayoutVerdict(self._allowed, sure=False) if unsure else self._judge_order(laid)
 
-    def _judge_order(self, laid: TensorInfo) -> Verdict | None:
+    def _judge_order(self, laid: TensorInfo) -> LayoutVerdict | None:
         """Of rows that are dense: would the device copy them first?"""
         if not (self.formats and self.dense_rows) or self.reordered_rows == "taken":
             return None
@@ -201,13 +203,13 @@ class LayoutConstraint(Constraint):
         broken = _none_of(ordered)
         if broken is False:
             return None
-        return Verdict(self._formats_words(fitting), sure=broken is True, mild=True)
+        return LayoutVerdict(self._formats_words(fitting), sure=broken is True, mild=True)
 
     def _fitting(self, laid: TensorInfo) -> list[str]:
         """Formats for tensors of that rank."""
         return [name for name in self.formats if fits_format(laid, name)] or ["contiguous"]
 
-    def _said(self, node: Node, laid: TensorInfo, verdict: Verdict) -> Breach:
+    def _said(self, node: Node, laid: TensorInfo, verdict: LayoutVerdict) -> Breach:
         allowed, sure, mild = verdict
         if laid.stride is None:
             return self.cannot_tell(node, "its strides are unknown", allowed)
