@@ -58,10 +58,14 @@ def broken(function: Any, *inputs: Any, backend: Any = None, **settings: Any) ->
 
 
 def found(function: Any, *inputs: Any, **settings: Any) -> set[str]:
+    return {each.found for each in violations(function, *inputs, **settings)}
+
+
+def violations(function: Any, *inputs: Any, **settings: Any) -> Any:
     torch._dynamo.reset()
     with pytest.raises(ConstraintError) as error, torch.no_grad():
         torch.compile(function, backend=mock_backend(repro=False, **settings))(*inputs)
-    return {each.found for each in error.value.violations}
+    return error.value.violations
 
 
 def turned(x: Any) -> Any:
@@ -219,6 +223,37 @@ def test_convolutions_that_accelerators_rarely_have(
     assert {(each.rule, each.found) for each in error.value.violations} == {("operators", found_in)}
     stages = {each.stage for each in error.value.violations}
     assert stages == ({"dynamo"} if make is mock_backend else {"aot_forward", "aot_backward"})
+
+
+def _heads(x: Any) -> Any:
+    return x.view(2, 16, 4, 16).permute(0, 2, 1, 3)
+
+
+@pytest.mark.parametrize("make", [mock_backend, aot_mock_backend], ids=["dynamo", "aot"])
+def test_heads_before_positions_are_named_where_an_operator_copies_them(make: Any) -> None:
+    def folded(x: Any) -> Any:
+        heads = _heads(x)
+        attended = torch.nn.functional.scaled_dot_product_attention(heads, heads, heads)
+        return (attended + heads.contiguous() @ heads.mT @ heads).transpose(1, 2).reshape(2, 16, 64)
+
+    x = torch.ones(2, 16, 64)
+    records = Records()
+    messages.log.addHandler(records)
+    try:
+        assert broken(lambda x: _heads(x).relu() * 2, x, backend=make(repro=False)) == set()
+        said = "".join(records.texts)
+        assert said.count("layout: ") == 1 and "layout: aten.relu" in said and "warning" in said
+        records.texts.clear()
+        assert broken(folded, x, backend=make(repro=False)) == set()
+        assert "layout: " not in "".join(records.texts)
+    finally:
+        messages.log.removeHandler(records)
+
+
+def test_the_notice_and_a_violation_name_the_layout_in_the_same_words() -> None:
+    (breach,) = violations(turned, torch.ones(4, 8))
+    assert breach.allowed == "contiguous, or dense rows in their order"
+    assert breach.allowed in messages.notice(find_device("generic"), "mock_backend")
 
 
 def test_an_alignment_holds_for_all_dimensions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,12 +102,35 @@ class _Run(torch.fx.Interpreter):
             for tensor in call.reads
             if not call.copies
         ]
+        own = {id(tensor) for call in computing for tensor in call.results}
+        own |= {
+            id(tensor)
+            for given in n.all_input_nodes
+            if self._is_computed(given)
+            for tensor in _tensors(self.env[given])
+        }
+        reread = [
+            (tensor, _looks(call, tensor)[0])
+            for call in computing
+            for tensor in call.reads
+            if not (call.copies or call.name in _PRODUCTS or "scaled_dot_product" in call.op)
+            and id(tensor) not in own
+        ]
         if computing and not any(call.reads for call in computing):
             looked = [(tensor, [_lies(tensor)]) for tensor in made]
         if n.name in self._views and n in self._for_caller and not self._is_backward:
             looked = [(tensor, [_lies(tensor)]) for tensor in _tensors(result)]
         for judge in self.judges:
             judge.look(made, looked, seen)
+            judge.look_at_order(reread)
+
+    def _is_computed(self, n: torch.fx.Node) -> bool:
+        """By an operator that is no view: it lies as its kernel left it."""
+        if n.op in ("placeholder", "get_attr"):
+            return False
+        return (
+            self._is_computed(n.all_input_nodes[0]) if self._picks(n) else n.name not in self._views
+        )
 
     def _made(
         self, n: torch.fx.Node, given: list[torch.Tensor], calls: list[_Call]
@@ -210,6 +233,17 @@ class _Judge:
             big = {(t.shape, t.dtype) for t in tensors if t.numel() * t.element_size() > limit}
             self.facts["memory"] += len(big)
 
+    def look_at_order(self, reread: list[tuple[torch.Tensor, _Strided]]) -> None:
+        """Taken, but copied first: not what matrix products and attention read."""
+        if self.device.layout.reordered_rows == "copied":
+            self.facts["layout"] += len(
+                {
+                    _lies(tensor)
+                    for tensor, look in reread
+                    if tensor.numel() and not self._is_badly_laid(look) and not _is_ordered(look)
+                }
+            )
+
     def _bad_dtypes(self, tensors: list[torch.Tensor]) -> set[torch.dtype]:
         dtypes = self.device.dtypes
         bad = set()
@@ -281,6 +315,11 @@ class _Judge:
 
 _TORCH_NAMES = {"contiguous": "contiguous_format"}
 _RANKS = {torch.channels_last: 4, torch.channels_last_3d: 5}
+
+
+def _is_ordered(look: _Strided) -> bool:
+    steps = [step for size, step in zip(*look, strict=True) if size != 1]
+    return steps == sorted(steps, reverse=True)
 
 
 def _shares(tensor: torch.Tensor) -> bool:

@@ -90,6 +90,7 @@ GROUPED = graph(
 )
 TURNED = graph(node("m", "aten.mul.Tensor", tensor((8, 4), stride=(1, 8))))
 SPREAD = graph(node("m", "aten.mul.Tensor", tensor((8, 4), stride=(0, 1))))
+HEADS = graph(node("m", "aten.mul.Tensor", tensor((2, 4, 8, 16), stride=(512, 16, 64, 1))))
 SPACED = graph(node("m", "aten.mul.Tensor", tensor((8, 4), stride=(10, 2))))
 KEYS = {
     "dtypes.supported": ("[dtypes]\nsupported = ['int32']", WIDE, "int64"),
@@ -131,6 +132,11 @@ KEYS = {
         SPACED,
         "strides (10, 2)",
     ),
+    "layout.reordered_rows": (
+        "[layout]\nformats = ['contiguous']\ndense_rows = true\nreordered_rows = 'copied'",
+        HEADS,
+        "strides (512, 16, 64, 1)",
+    ),
     "layout.overlapping": ("[layout]\noverlapping = false", SPREAD, "strides (0, 1)"),
     "memory.peak_bytes": ("[memory]\npeak_bytes = 100", WIDE, "3.1 KiB at once"),
     "memory.tensor_bytes": ("[memory]\ntensor_bytes = 100", WIDE, "3.1 KiB: int64 [8, 50]"),
@@ -164,7 +170,9 @@ def test_every_key_has_an_effect(key: str) -> None:
     device = parse_device(f"name = 'x'\n{text}\n", "x")
     (breach,) = check_graph(checked, constraints_of(device))
     assert found in breach.found
-    warns = key in ("dtypes.wider_integers", "shapes.alignment.otherwise")
+    warns = key in (
+        "dtypes.wider_integers", "shapes.alignment.otherwise", "layout.reordered_rows"
+    )  # fmt: skip
     assert breach.severity == ("warning" if warns else "error")
     if key == "ops.conditions.reason":
         assert breach.remedy == "Too few wires."
@@ -382,6 +390,58 @@ def test_dense_rows_may_begin_anywhere() -> None:
 
     assert verdict(8, 2, 1) == verdict(80, 20, 1) == verdict(2, 16, 1) == []
     assert verdict(16, 4, 2) and verdict(1, 16, 8) and verdict(0, 2, 1)
+
+
+def test_rows_in_another_order_are_copied_first() -> None:
+    """Heads moved before positions: only who finds rows by a stride reads them as they lie."""
+    layout = LayoutConstraint(formats=["contiguous"], dense_rows=True, reordered_rows="copied")
+
+    def read(
+        op_name: str, *stride: int | str, shape: tuple[int | str, ...] = (2, 4, 8, 16)
+    ) -> list[Breach]:
+        given, made_ = TensorInfo(shape, "float32", stride), TensorInfo(shape, "float32")
+        checked = graph(
+            placeholder("x", tensor((8,))),
+            op("n", op_name, made_, inputs=("x",), calls=[Call(op_name, (given,), (made_,), {})]),
+        )
+        return check(checked, layout)
+
+    heads = (512, 16, 64, 1)
+    (found,) = read("aten.relu.default", *heads)
+    assert (found.severity, found.op) == ("warning", "aten.relu.default")
+    assert "strides (512, 16, 64, 1)" in found.found and "another order" in found.found
+    assert found.allowed == "contiguous, or dense rows in their order"
+    assert found.remedy == "Copy this operand first: `.contiguous()`."
+    for name in ("aten.bmm.default", "aten.clone.default",
+                 "aten._scaled_dot_product_flash_attention_for_cpu.default"):  # fmt: skip
+        assert read(name, *heads) == [], name
+    for slices in ((512, 128, 16, 1), (1024, 256, 32, 1)):
+        assert read("aten.relu.default", *slices) == []
+    # No rows at all, which is refused in the same words.
+    (turned,) = read("aten.relu.default", 512, 128, 1, 8)
+    assert (turned.severity, turned.allowed) == ("error", found.allowed)
+    # Sizes that are known when it runs change nothing where the order is sure.
+    dynamic = ("s0", 4, "s1", 16)
+    (found,) = read("aten.relu.default", "64*s1", 16, 64, 1, shape=dynamic)
+    assert found.severity == "warning"
+    assert read("aten.relu.default", "64*s1", "16*s1", 16, 1, shape=dynamic) == []
+    # How a kernel lays out its own result is for another device to choose, until it is viewed.
+    lying = tensor((2, 4, 8, 16), stride=heads)
+    whole = Call("aten.addcmul.default", (tensor((2, 4, 8, 16)),), (lying,), {})
+    kernel = op("k", "addcmul", lying, inputs=("x",), calls=[whole])
+    pick = op("g", "_operator.getitem", lying, inputs=("k",), calls=[])
+    view = op("v", "permute", lying, inputs=("k",), calls=["aten.permute.default"])
+    for node_, count in ((kernel, 0), (pick, 0), (view, 1)):
+        reading = [Call("aten.sin.default", (lying,), (lying,), {})]
+        reader = op("r", "sin", lying, inputs=(node_.name,), calls=reading)
+        passing = [] if node_ is kernel else [node_]
+        found_ = check(graph(placeholder("x", tensor((8,))), kernel, *passing, reader), layout)
+        assert len(found_) == count, node_.name
+    # A view that the caller gets is read by nobody here.
+    view = op("p", "permute", tensor((2, 4, 8, 16), stride=heads), inputs=("x",),
+              calls=["aten.permute.default"])  # fmt: skip
+    end = Node("output", "output", "output", ("p",))
+    assert check(graph(placeholder("x", tensor((2, 8, 4, 16))), view, end), layout) == []
 
 
 def test_a_returned_view_is_judged_and_a_saved_one_is_not() -> None:

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 Otherwise = Literal["refused", "padded"]
+ReorderedRows = Literal["taken", "copied"]
 MemoryFormat = Literal["contiguous", "channels_last", "channels_last_3d"]
 
 _COMPARISON = re.compile(
@@ -90,8 +91,11 @@ class Layout(_Table, frozen=True):
     inner_stride_one: bool = False
     """The last dimension must be dense."""
     dense_rows: bool = False
-    """Beside `formats`: takes a tensor whose rows are dense, wherever they begin, such as a slice,
-    a chunk, or heads that were moved before the positions."""
+    """Beside `formats`: takes a tensor whose rows are dense, wherever they begin, such as a slice
+    or a chunk."""
+    reordered_rows: ReorderedRows = "taken"
+    """Dense rows that lie in another order than the tensor has them, such as heads that were moved
+    before the positions. `copied`: the device copies them first, at the cost of memory and time."""
     overlapping: bool = True
     """Takes tensors of which several elements share memory, as `expand` makes them."""
 

@@ -123,6 +123,8 @@ def sense_problems(device: Device) -> Iterator[Found]:
     yield from _formats(device)
     if device.dtypes.wider_integers == "narrowed" and device.dtypes.integer_width is None:
         yield ("dtypes", "wider_integers"), "has no effect without integer_width", ""
+    if device.layout.reordered_rows != "taken" and not device.layout.dense_rows:
+        yield ("layout", "reordered_rows"), "has no effect without dense_rows", ""
     for number, condition in enumerate(device.ops.conditions):
         try:
             parse_comparison(condition.when)

@@ -92,6 +92,11 @@ def _layout(device: Device) -> Iterator[_Row]:
     yield "strides", words(" or ".join(layout.formats)) if layout.formats else _ANY
     if layout.dense_rows:
         yield "rows", words("dense rows may start anywhere, as in a slice")
+        if layout.reordered_rows == "copied":
+            yield (
+                "order",
+                words("rows in another order, as heads before positions, are copied: a warning"),
+            )
     if layout.max_rank is not None:
         yield "rank", words(f"contiguous above {layout.max_rank}")
     if layout.inner_stride_one:

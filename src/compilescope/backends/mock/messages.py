@@ -13,6 +13,7 @@ from compilescope.backends.checks import CheckedGraph, ConstraintViolation
 from compilescope.backends.mock.configuration import Configuration
 from compilescope.model.byte_counts import shown_bytes
 from compilescope.model.device import Device
+from compilescope.rules.constraints.layout import layout_words
 from compilescope.rules.hardware.sizes import rule_words
 from compilescope.torchapi.compilation.refusals import BackendRefusal
 
@@ -185,12 +186,15 @@ def _rules(device: Device) -> dict[str, str]:
     denied = [*cases, *device.ops.denied]
     shape = [f"at most {device.shapes.max_rank} dimensions"]
     shape += [rule_words(rule) for rule in device.shapes.alignment]
-    layout = " or ".join(device.layout.formats)
+    laid = device.layout
+    layout = layout_words(laid.formats, laid.dense_rows, laid.reordered_rows)
+    if laid.reordered_rows == "copied":
+        layout += "; in another order: a warning"
     peak = device.memory.peak_bytes
     return {
         "dtype": ", ".join(device.dtypes.supported),
         "shape": ", ".join(shape),
-        "layout": f"{layout}, or dense rows" if device.layout.dense_rows else layout,
+        "layout": layout,
         "memory": f"at most {shown_bytes(peak)} per graph" if peak is not None else "any",
         "operators": f"all except {', '.join(denied[:_MOST_NAMED])} and "
         f"{len(denied) - _MOST_NAMED} more",

@@ -6,6 +6,8 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
 
 import msgspec
 
@@ -22,7 +24,7 @@ from compilescope.rules.hardware.sizes import (
     read_stride,
 )
 
-_PICK = "_operator.getitem"
+PICK = "_operator.getitem"
 Look = tuple[tuple[Size, ...], tuple[Size, ...]]
 """A shape and its strides."""
 
@@ -44,14 +46,14 @@ def made(node: Node) -> tuple[TensorInfo, ...]:
         if _is_clone(calls[0]):
             return ()
         return tuple(t for at, t in enumerate(results) if at not in node.unasked and _holds(t))
-    read = {_key(tensor) for tensor in node.outputs}
+    read = {tensor_key(tensor) for tensor in node.outputs}
     found: dict[TensorInfo, None] = {}
     for call in reversed(node.calls or ()):
         if not is_view_op(call.op) and not _is_clone(call):
             for number, result in enumerate(call.outputs):
-                if _holds(result) and (_key(result) in read or (not found and not number)):
+                if _holds(result) and (tensor_key(result) in read or (not found and not number)):
                     found[result] = None
-        read |= {_key(tensor) for tensor in call.inputs}
+        read |= {tensor_key(tensor) for tensor in call.inputs}
     return tuple(reversed(found))
 
 
@@ -72,12 +74,24 @@ def is_view_node(node: Node) -> bool:
     return bool(node.calls) and all(is_view_op(call.op) for call in node.calls or ())
 
 
-def _key(tensor: TensorInfo) -> tuple[object, ...]:
+def tensor_key(tensor: TensorInfo) -> tuple[object, ...]:
     return tensor.shape, tensor.dtype, tensor.stride
 
 
-def laid_out(node: Node) -> Iterator[tuple[TensorInfo, list[Look]]]:
-    """The tensors whose strides matter at a node, each with the looks at it that will do.
+class ReadTensor(NamedTuple):
+    """A tensor whose strides matter at a node."""
+
+    tensor: TensorInfo
+    looks: list[Look]
+    """Those that will do."""
+    any_order: bool = False
+    """Its reader finds each row, or each matrix, by a stride: their order is nothing to it."""
+    reader: Call | None = None
+    """None for what is made from nothing, or where the operators are not known."""
+
+
+def laid_out(node: Node) -> Iterator[ReadTensor]:
+    """The tensors whose strides matter at a node.
 
     That is what its operators read. How a result lies is its kernel's own choice, unless it is made
     from nothing: then it is the program's.
@@ -85,14 +99,15 @@ def laid_out(node: Node) -> Iterator[tuple[TensorInfo, list[Look]]]:
     calls = computing(node)
     if calls is None:
         for tensor in node.outputs if is_op(node) else ():
-            yield tensor, _plain(tensor)
+            yield ReadTensor(tensor, _plain(tensor))
         return
     reading = [call for call in calls if call.inputs]
     for tensor in () if reading else made(node):
-        yield tensor, _plain(tensor)
+        yield ReadTensor(tensor, _plain(tensor))
     for call in reading:
         for tensor in () if _is_copy(call.op) else call.inputs:
-            yield tensor, _looks(call, tensor)
+            by_stride = _is_product(call.op) or _is_attention(call.op)
+            yield ReadTensor(tensor, _looks(call, tensor), by_stride, call)
 
 
 def _plain(tensor: TensorInfo) -> list[Look]:
@@ -128,7 +143,7 @@ def note_unasked(graph: Graph) -> Graph:
     """The same graph, in which operators with several results say which of them nobody reads."""
     picks: dict[str, list[Node]] = {}
     for node in graph.nodes:
-        if node.target == _PICK and node.inputs:
+        if node.target == PICK and node.inputs:
             picks.setdefault(node.inputs[0], []).append(node)
     several = {node.name for node in graph.nodes if len(node.outputs) > 1 and node.name in picks}
     if not several:
@@ -150,7 +165,7 @@ def _asked(graph: Graph) -> set[str]:
     found: set[str] = set()
     for node in reversed(graph.nodes):
         skipped = node.unasked if node.op == "output" else ()
-        if node.name in found or not (node.target == _PICK or is_view_node(node)):
+        if node.name in found or not (node.target == PICK or is_view_node(node)):
             found.update(name for at, name in enumerate(node.inputs) if at not in skipped)
     return found
 
@@ -160,7 +175,7 @@ def _taken_whole(graph: Graph) -> set[str]:
     return {
         name
         for node in graph.nodes
-        if node.target != _PICK
+        if node.target != PICK
         for at, name in enumerate(node.inputs)
         if node.op != "output" or at not in node.unasked
     }
@@ -168,8 +183,8 @@ def _taken_whole(graph: Graph) -> set[str]:
 
 def _unread(node: Node, picks: list[Node], asked: set[str]) -> tuple[int, ...]:
     """By what the picks give: which number a pick takes is not noted."""
-    read = [_key(tensor) for pick in picks if pick.name in asked for tensor in pick.outputs]
-    return tuple(at for at, tensor in enumerate(node.outputs) if _key(tensor) not in read)
+    read = [tensor_key(tensor) for pick in picks if pick.name in asked for tensor in pick.outputs]
+    return tuple(at for at, tensor in enumerate(node.outputs) if tensor_key(tensor) not in read)
 
 
 FORMATS: dict[str, tuple[int, tuple[int, ...]] | None] = {
@@ -338,6 +353,23 @@ def has_dense_rows(tensor: TensorInfo, form: str) -> bool | None:
     if dense is False or shared:
         return False
     return True if dense and shared is False else None
+
+
+def has_rows_in_order(tensor: TensorInfo, form: str) -> bool | None:
+    """Does each dimension, as the format orders them, step at least as far as the one within it?
+
+    Of a tensor with dense rows: else they lie in another order than it has them. None where it is
+    not known.
+    """
+    if tensor.stride is None or not fits_format(tensor, form):
+        return None if tensor.stride is None else False
+    order = FORMATS[form]
+    dims: Sequence[int] = range(len(tensor.shape)) if order is None else order[1]
+    steps = [read_stride(tensor.stride[d], tensor.shape) for d in dims if tensor.shape[d] != 1]
+    pairs = [pair for pair in pairwise(steps) if not at_least(*pair)]
+    if any(at_least(inner, outer) for outer, inner in pairs):
+        return False
+    return None if pairs else True
 
 
 def overlaps(tensor: TensorInfo) -> bool | None:
