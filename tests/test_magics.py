@@ -93,7 +93,7 @@ def test_a_cell_is_captured_and_its_places_are_those_of_the_page() -> None:
     assert "cell 2, line 6" in table[0] and "GB0059" in table[0]
     assert "<table" in seen["text"] and "cell 2, line 6" in seen["text"]
     # Raised once, and what was seen until then is shown.
-    assert failed[1] == "_ShownBefore" and failed[0].count("ZeroDivisionError") == 2
+    assert failed[1] == "ZeroDivisionError" and failed[0].count("ZeroDivisionError") == 2
     assert "In[6]" not in failed[0]
     assert "cell 2, line 6" in failed[0]
     assert "1 graph breaks" in seen["captured"] and "1 graph breaks" in seen["mine"]
@@ -114,3 +114,18 @@ def test_a_table_is_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
     empty = FindingTable([], "graph breaks", "")
     assert empty == [] and repr(empty) == "[]" and "No graph breaks." in empty._repr_html_()
     assert pickle.loads(pickle.dumps(empty)) == []
+
+
+def test_a_cell_that_raises_keeps_its_error_for_who_runs_notebooks() -> None:
+    """nbclient makes its own error of the reply: class and message must be those of the cell."""
+    nbformat = pytest.importorskip("nbformat")
+    nbclient = pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    notebook = nbformat.v4.new_notebook()
+    texts = ("%load_ext compilescope", "%%compilescope --quiet\nraise ValueError('my message')")
+    notebook.cells = [nbformat.v4.new_code_cell(text) for text in texts]
+    with pytest.raises(nbclient.exceptions.CellExecutionError) as raised:
+        nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
+    assert (raised.value.ename, raised.value.evalue) == ("ValueError", "my message")
+    (shown,) = [each for each in notebook.cells[1].outputs if each.output_type == "error"]
+    assert shown.ename == "ValueError" and "my message" in "".join(shown.traceback)

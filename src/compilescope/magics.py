@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 from compilescope.errors import ToolError
@@ -29,14 +29,7 @@ def _parser() -> argparse.ArgumentParser:
     return options
 
 
-class _ShownBefore(Exception):
-    """The cell failed, and its traceback is on the page already."""
-
-    def _render_traceback_(self) -> list[str]:
-        return []
-
-
-def run_cell(shell: Any, line: str, cell: str) -> None:
+def run_cell(shell: Any, line: str, cell: str) -> BaseException | None:
     """Run the cell under capture, show what was lost, and keep the capture under a name.
 
     `%%compilescope [NAME] [--reset] [--explain] [--quiet] [--time] [--ir] [--profile] [--dir DIR]`
@@ -55,13 +48,32 @@ def run_cell(shell: Any, line: str, cell: str) -> None:
     how = {"time": given.time, "ir": given.ir, "profile": given.profile}
     # The magic's own line counts: places must be those of the cell as it is on the page.
     text = f"# %%compilescope {line}\n{cell}"
-    with capture(dir=given.dir, **how) as seen, _as_this_cell(shell):
+    with capture(dir=given.dir, **how) as seen, _as_this_cell(shell), _held_back(shell) as drawn:
         result = shell.run_cell(text, store_history=False)
     shell.user_ns[given.name] = seen
     if not given.quiet:
         _show(seen, explained=given.explain)
-    if not result.success:
-        raise _ShownBefore
+    error = result.error_before_exec or result.error_in_exec
+    if error is not None:
+        # The cell's own error: whoever runs notebooks reads its class and message from here.
+        with suppress(AttributeError, TypeError):
+            error._render_traceback_ = lambda: drawn[-1] if drawn else []
+    return error
+
+
+@contextmanager
+def _held_back(shell: Any) -> Iterator[list[list[str]]]:
+    """Tracebacks as they would be shown: the cell that runs the magic shows the last of them."""
+    drawn: list[list[str]] = []
+
+    def keep(kind: Any, error: Any, lines: list[str]) -> None:
+        drawn.append(lines)
+
+    shell._showtraceback = keep
+    try:
+        yield drawn
+    finally:
+        del shell._showtraceback
 
 
 @contextmanager
@@ -98,11 +110,13 @@ def load_ipython_extension(shell: Any) -> None:
 
     def compilescope(line: str, cell: str) -> None:
         try:
-            run_cell(shell, line, cell)
+            failed = run_cell(shell, line, cell)
         except (ToolError, ValueError) as error:
             # One sentence, as for the shell's own magics; shlex raises ValueError for open quotes.
             words = [str(error), getattr(error, "hint", "")]
             raise UsageError(" ".join(word for word in words if word)) from None
+        if failed is not None:
+            raise failed
 
     compilescope.__doc__ = run_cell.__doc__
     shell.register_magic_function(compilescope, "cell", "compilescope")

@@ -279,6 +279,30 @@ def mock_variables() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name.startswith("MOCK_")}
 
 
+_OF_COMPILER = ("TORCHINDUCTOR_", "TORCHDYNAMO_", "TORCH_COMPILE_", "AOT_", "TRITON_", "XLA_")
+_NOT_OF_RESULT = (
+    "CACHE",
+    "DEBUG",
+    "LOG",
+    "TRACE",
+    "DIR",
+    "VERBOSE",
+    "PROFILE",
+    "THREADS",
+    "WORKER",
+)
+"""Words of variables that say where things go and what is told, not what is computed."""
+
+
+def compiler_variables() -> dict[str, str]:
+    """Variables that change what the compiler makes: a script for another machine sets them."""
+    return {
+        name: value
+        for name, value in sorted(os.environ.items())
+        if name.startswith(_OF_COMPILER) and not any(word in name for word in _NOT_OF_RESULT)
+    }
+
+
 class MiniSettings(NamedTuple):
     """What the environment asks of the small compiler."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from builders import ROOT, event, frame, run_of
-from compilescope.analysis.comparison import RunComparison, compare
+from compilescope.analysis.comparison import RunComparison, compare, with_relation
 from compilescope.analysis.digest import digest
 from compilescope.analysis.ranks import compare_ranks
 from compilescope.model.bodies import CompileTime, GraphBreak, GraphCaptured, ProcessStarted
@@ -189,3 +189,37 @@ def test_no_guess_between_two_new_names() -> None:
     events = [e for name in ("a.py", "b.py") for e in renamed(*SITES, name=name).events[1:-1]]
     seen = compared(broken_at(*SITES), run_of(*events))
     assert len(seen.gone) == 3 and len(seen.new) == 6 and not seen.renamed
+
+
+def test_programs_with_nothing_in_common_are_no_change_of_one() -> None:
+    one, other = broken_at(frame(8)), broken_at(frame(9, file=f"{ROOT}/other.py", function="g"))
+    apart = [
+        run_of(event(GraphCaptured("dynamo", text="", nodes=1, ops=1, frame=CodeRef(file, 1, "f"))))
+        for file in (f"{ROOT}/model.py", "/elsewhere/other.py")
+    ]
+    seen = with_relation(compared(*apart), *apart)
+    assert seen.unrelated
+    assert "no file and no cause in common" in " ".join(drawn(seen).split())
+    # The same name in another folder, a cause in common, or nothing known: no such warning.
+    moved = run_of(
+        event(
+            GraphCaptured(
+                "dynamo", text="", nodes=1, ops=1, frame=CodeRef("/elsewhere/model.py", 1, "f")
+            )
+        )
+    )
+    assert not with_relation(compared(apart[0], moved), apart[0], moved).unrelated
+    assert not with_relation(compared(one, one), *apart).unrelated
+    assert not with_relation(compared(one, other), one, other).unrelated
+
+
+def test_the_figures_lead() -> None:
+    seen = compared(full_run(), full_run())
+    names = [figure.name for figure in seen.figures[:4]]
+    assert names == ["graph breaks", "functions run eagerly", "recompiles", "compile time"]
+    text = drawn(seen)
+    assert text.index("compile time") < text.index("Both runs have the same causes")
+
+
+def drawn(seen: RunComparison) -> str:
+    return to_text(comparison_document(seen, (ROOT, ROOT)))

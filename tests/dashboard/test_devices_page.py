@@ -16,6 +16,16 @@ def test_every_device_is_listed_with_its_violations(history: Served) -> None:
     assert 'href="/devices/my-chip"' in page  # Only a run knows it.
 
 
+def test_what_nobody_chose_is_an_example_without_figures(history: Served) -> None:
+    """No run was checked against it: what it would refuse stands on its own page."""
+    page = unescape(history.client.get("/devices").text)
+    yours, _, examples = page.partition('id="examples"')
+    for name in ("npu-a", "my-chip"):
+        assert f'href="/devices/{name}"' in yours
+    assert 'href="/devices/edge-dsp"' in examples and 'href="/devices/edge-dsp"' not in yours
+    assert "errors" not in examples
+
+
 def test_a_device_shows_violations_by_model_and_what_it_supports(history: Served) -> None:
     page = unescape(history.client.get("/devices/npu-a").text)
     assert ">bert<" in page and ">train.py<" in page

@@ -7,6 +7,7 @@ another name, and none under the old one.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 
@@ -16,7 +17,10 @@ from compilescope.analysis.cache_changes import CacheComparison
 from compilescope.analysis.digest import Digest
 from compilescope.analysis.findings import findings
 from compilescope.findings.finding import Finding
+from compilescope.model.bodies import GraphCaptured, SourceSeen
 from compilescope.model.fingerprint import normalised, relative_file
+from compilescope.model.run import Run
+from compilescope.model.stack import origin_of
 
 
 class MovedCause(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +83,8 @@ class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
     """Neither gone nor new: only another torch has other words for them."""
     caches: CacheComparison | None = None
     """What torch's caches on disk held; None where neither run asked one."""
+    unrelated: bool = False
+    """The programs share no file and no cause: nothing here is a change of one program."""
 
     @property
     def equal(self) -> bool:
@@ -125,6 +131,21 @@ def compare(
         renamed=tuple(_renamed(files, elsewhere + rewritten, names_of[0])),
         caches=caches,
     )
+
+
+def with_relation(seen: RunComparison, before: Run, after: Run) -> RunComparison:
+    """Says whether the two are of one program, as far as files and causes tell."""
+    shared = seen.same or seen.moved or seen.changed or seen.retold or seen.renamed
+    old, new = _own_files(before), _own_files(after)
+    unrelated = bool(old and new) and not shared and not old & new
+    return msgspec.structs.replace(seen, unrelated=unrelated)
+
+
+def _own_files(run: Run) -> set[str]:
+    """Names alone: the same program may lie in another folder."""
+    seen = {body.file for _, body in run.of(SourceSeen)}
+    seen |= {body.frame.file for _, body in run.of(GraphCaptured) if body.frame is not None}
+    return {os.path.basename(file) for file in seen if origin_of(file) == "user"}
 
 
 _Pairs = list[tuple[Finding, Finding]]
@@ -229,16 +250,16 @@ def _figures(before: Digest, after: Digest) -> list[ComparedFigure]:
         return ComparedFigure(name=name, before=pair[0], after=pair[1], better=better, unit=unit)
 
     return [
-        figure("graphs", "graphs"),
-        figure("ops in graphs", "graph_ops", "more"),
         figure("graph breaks", "sites"),
         figure("functions run eagerly", "eager_frames"),
         figure("recompiles", "recompiles"),
+        figure("compile time", "compile_seconds", "less", "s"),
         figure("failures", "failures"),
+        figure("graphs", "graphs"),
+        figure("ops in graphs", "graph_ops", "more"),
         figure("guards", "guards"),
         figure("kernels", "kernels", ""),
         figure("coverage", "coverage", "more", "%"),
-        figure("compile time", "compile_seconds", "less", "s"),
     ]
 
 

@@ -30,7 +30,14 @@ from compilescope.registry.pages import find_pages
 from compilescope.report.benchmark_changes import by_setup, history_item
 from compilescope.report.blocks import Block, Document, Part, note
 from compilescope.report.comparison import compare_runs, read_side, split_rank
-from compilescope.report.device import checked, device_blocks, devices_table, model_items, refused
+from compilescope.report.device import (
+    checked,
+    device_blocks,
+    devices_table,
+    examples_table,
+    model_items,
+    refused,
+)
 from compilescope.report.document import report_document
 from compilescope.report.job_list import hit_blocks, job_document, jobs_blocks, sweeps_table
 from compilescope.report.number_runs import number_items
@@ -139,12 +146,23 @@ Named = tuple[tuple[str, Path], ...]
 _NOTHING = "No violations found. Run or check a program to see what this device would not support."
 
 
-def draw_devices(runs: Named, programs: Named) -> PageParts:
-    """`runs` with violations; `programs`: runs whose graphs are checked now."""
+def draw_devices(runs: Named) -> PageParts:
+    """Those that `runs` were checked against, with what they refused; then the others, which
+    nobody asked about: a page of its own checks programs against one of them."""
     devices = shipped_devices()
-    found = refused(_named_runs(runs)) + checked(_named_runs(programs), devices)
-    table = devices_table(devices, found, device_address)
-    return _devices_page([Part("devices", "", (table,))])
+    found = refused(_named_runs(runs))
+    asked = {each.finding.device for each in found}
+    chosen = [device for device in devices if device.name in asked]
+    table: list[Block] = [devices_table(chosen, found, device_address)]
+    if not asked:
+        table = [note("No program has violated a device's constraints.")]
+    examples = examples_table([each for each in devices if each.name not in asked], device_address)
+    return _devices_page(
+        [
+            Part("devices", "Yours", tuple(table), "devices that your runs were checked against"),
+            Part("examples", "Examples", (examples,), "come with compilescope; no run was checked"),
+        ]
+    )
 
 
 def draw_device(runs: Named, programs: Named, name: str) -> PageParts:

@@ -27,6 +27,7 @@ from compilescope.analysis.comparison import (
     RenamedFile,
     RunComparison,
     compare,
+    with_relation,
 )
 from compilescope.analysis.digest import digest
 from compilescope.analysis.sweeps import Regressions, is_sweep, regressions, sweep_of
@@ -97,6 +98,7 @@ def compare_runs(before: ComparedRun, after: ComparedRun) -> ComparisonDocument:
         return ComparisonDocument(measured, benchmark_comparison_document(measured))
     caches = compare_caches(before.run, after.run)
     seen = compare(digest(before.run), digest(after.run), names, caches)
+    seen = with_relation(seen, before.run, after.run)
     roots = (before.run.header.root, after.run.header.root)
     return ComparisonDocument(seen, comparison_document(seen, roots))
 
@@ -113,9 +115,12 @@ _MOST = 200
 
 
 def comparison_document(seen: RunComparison, roots: tuple[str, str]) -> Document:
-    """What went, what came, what moved; then the figures."""
-    summary: list[Block] = [Paragraph(_verdict(seen)), *_torch_words(seen)]
-    summary += [*(_renamed(each) for each in seen.renamed), _table(seen)]
+    """The figures; then what went, what came, what moved."""
+    summary: list[Block] = []
+    if seen.unrelated:
+        summary.append(Paragraph(words(Span(_UNRELATED, "warn")), hanging="!"))
+    summary += [_table(seen), note(""), Paragraph(_verdict(seen)), *_torch_words(seen)]
+    summary += [_renamed(each) for each in seen.renamed]
     parts = [Part("summary", "", tuple(summary))]
     parts += _cache_parts(seen.caches, roots[1], seen.torch)
     for title, remark, found, root in (
@@ -141,6 +146,12 @@ def comparison_document(seen: RunComparison, roots: tuple[str, str]) -> Document
         parts.append(Part("changed", "Count changed", changed))
     title = f"compilescope compare {seen.before} {seen.after}"
     return Document(title, _subtitle(seen), tuple(parts), root=roots[1])
+
+
+_UNRELATED = (
+    "The two programs have no file and no cause in common, so these are figures of two programs, "
+    "not a change of one."
+)
 
 
 def _subtitle(seen: RunComparison) -> str:

@@ -197,6 +197,15 @@ def devices_table(
     return Table(columns, rows, (2, 3, 4, 5, 6))
 
 
+def examples_table(devices: Sequence[Device], device_url: _Url) -> Table:
+    """What there is to choose from: nothing was checked, so nothing is counted."""
+    rows = tuple(
+        (words(Span(device.name, url=device_url(device.name))), words(device.title))
+        for device in devices
+    )
+    return Table(("device", "what it is"), rows)
+
+
 def _counts(members: Sequence[RefusedRun]) -> tuple[Words, ...]:
     severities = Counter[str](each.finding.severity for each in members)
     return (

@@ -105,7 +105,8 @@ def fitted_explanation(
         more = words("One of them: ", Span(f"{one} {shown + 1}", "code"))
         rest_of_all = words("All in full: ", Span(rest, "code"))
         ending = (note(""), *(Paragraph(each, unwrapped=True) for each in (more, rest_of_all)))
-        parts.append(Part("others", "Other causes", (table, *ending)))
+        how_many = f"{left} of {len(reading.causes)}, not explained above"
+        parts.append(Part("others", "Other causes", (table, *ending), how_many))
     from compilescope.report.size_limits import fit_lines
 
     return fit_lines(msgspec.structs.replace(whole, parts=tuple(parts)), most, measure)

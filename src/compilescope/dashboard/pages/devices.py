@@ -22,8 +22,8 @@ _MOST_GRAPHS = 200
 
 
 async def _list(request: Request) -> Response:
-    choice, runs, programs = await _runs(request)
-    parts = await dashboard_of(request).drawing.draw(draw_devices, runs, programs)
+    choice, runs, _ = await _runs(request)
+    parts = await dashboard_of(request).drawing.draw(draw_devices, runs)
     return show(request, "devices", "Devices", main=parts.main, choice=choice)
 
 

@@ -24,9 +24,11 @@ from compilescope.minify.graph.record import RECORD, FailingGraph, read_record
 from compilescope.minify.graph.tasks import EAGER_RAN, EXPORT, TRY
 from compilescope.minify.sandbox import Sandbox
 from compilescope.minify.script.graph_script import script_text
+from compilescope.minify.script.issue import IssueForm, IssueResult, graph_issue, write_issue
 from compilescope.minify.script.verification import ReproResult, write_verified
 from compilescope.model.written_graph import WrittenGraph
 from compilescope.plugins import discover
+from compilescope.settings import compiler_variables
 
 WARM = ("compilescope.minify.graph.preload",)
 _INDUCTOR = ("torch._inductor.compile_fx", "torch._inductor.codegen.cpp", "torch._inductor.graph")
@@ -100,6 +102,8 @@ class Minified:
     """The user's line, where one is known."""
     torch: str = ""
     """The version it was seen on."""
+    issue: IssueResult | None = None
+    """The form for a bug report, where one was asked for."""
 
 
 def warm_for(folder: Path) -> tuple[str, ...]:
@@ -123,8 +127,10 @@ def minify_graph(
     state: Path | None = None,
     limits: ReductionLimits | None = None,
     progress: Callable[[ReductionProgress], None] | None = None,
+    issue: bool = False,
 ) -> Minified:
-    """Reduce the graph of a record, and write the script that shows what is left."""
+    """Reduce the graph of a record, and write the script that shows what is left. `issue`: and
+    beside it the few lines for a bug report."""
     record = read_record(folder)
     start = start_of(record)
     judge = GraphJudge(folder, record, sandbox)
@@ -143,9 +149,11 @@ def minify_graph(
     best = readable(reduction.best.graph)
     timeout_s = max(0.0, min(sandbox.limit_s + 60, deadline.left_s))
     repro = write_repro(best, record, folder, path, sandbox, timeout_s=timeout_s)
+    told = issue and repro.path is not None and not repro.reason
     return Minified(
         repro,
         reduction,
+        issue=_issue(best, record, folder, path, sandbox) if told else None,
         title=record.shown.title,
         file=record.file,
         line=record.line,
@@ -173,6 +181,7 @@ def write_repro(
         torch_version=record.torch,
         saved=inline,
         saved_file=file,
+        variables=compiler_variables(),
     )
 
     def write_beside(place: Path) -> None:
@@ -185,6 +194,21 @@ def write_repro(
     if repro.path is None and file:
         (path.parent / file).unlink(missing_ok=True)
     return repro
+
+
+def _issue(
+    graph: WrittenGraph, record: FailingGraph, folder: Path, path: Path, sandbox: Sandbox
+) -> IssueResult:
+    """The same for a bug report, where the repro is known to show it."""
+
+    def make() -> IssueForm:
+        inline, _ = _exported(graph, folder, folder / "for-issue.safetensors", sandbox)
+        return graph_issue(
+            graph, record.setting, record.shown, torch_version=record.torch, saved=inline
+        )
+
+    timeout_s = max(0.0, min(sandbox.limit_s + 60, sandbox.deadline.left_s))
+    return write_issue(path, make, timeout_s)
 
 
 def _file_beside(path: Path) -> str:

@@ -11,7 +11,7 @@ import inspect
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 
 from compilescope.minify.graph.record import Setting, Shown
@@ -63,9 +63,11 @@ def script_text(
     torch_version: str,
     saved: Mapping[str, str] | None = None,
     saved_file: str = "",
+    variables: Mapping[str, str] | None = None,
 ) -> str:
-    """`saved`: expressions for the numbers of inputs that are written into the script; others come
-    from `saved_file`, beside the script."""
+    """`variables`: of the environment, which torch reads while it is imported. `saved`:
+    expressions for the numbers of inputs that are written into the script; others come from
+    `saved_file`, beside the script."""
     words = saved or {}
     given = [each for each in graph.inputs if not each.attribute]
     lines = [f"        {input_source(each, words.get(each.saved, ''))}," for each in given]
@@ -74,7 +76,7 @@ def script_text(
     backend = setting.backend
     parts = [
         _docstring(shown, torch_version),
-        _head(graph, setting, shown, saved_file),
+        _head(graph, setting, shown, saved_file, variables or {}),
         *(each for each in backend.definitions if each not in _PLAIN_IMPORTS),
         "\n".join([*setting.settings, *_random_settings(setting, shown)]),
         *classes,
@@ -105,7 +107,13 @@ def _docstring(shown: Shown, torch_version: str) -> str:
     return f'"""{text}\n"""'
 
 
-def _head(graph: WrittenGraph, setting: Setting, shown: Shown, saved_file: str) -> str:
+def _head(
+    graph: WrittenGraph,
+    setting: Setting,
+    shown: Shown,
+    saved_file: str,
+    variables: Mapping[str, str],
+) -> str:
     """Folders go onto the path before anything is imported from them."""
     words = set(_WORD.findall("".join(graph_classes(graph, notes=False))))
     needed = (line for name, line in graph.imports.items() if name in words)
@@ -116,10 +124,13 @@ def _head(graph: WrittenGraph, setting: Setting, shown: Shown, saved_file: str) 
         imports |= {"import json", "import os"}
     lines = sorted(line for line in imports if line)
     folders = dict.fromkeys((*graph.folders, *setting.backend.folders))
-    if not folders:
-        return "\n".join(lines)
-    paths = [f"sys.path.insert(0, {folder!r})" for folder in folders]
-    return "\n".join(["import sys", "", *paths, "", *lines])
+    first = [f"os.environ[{name!r}] = {value!r}" for name, value in variables.items()]
+    if first:
+        first = ["import os", "", *first, ""]
+    if folders:
+        paths = [f"sys.path.insert(0, {folder!r})" for folder in folders]
+        first += ["import sys", "", *paths, ""]
+    return "\n".join([*first, *lines])
 
 
 def _random_settings(setting: Setting, shown: Shown) -> list[str]:
@@ -132,7 +143,7 @@ def _random_settings(setting: Setting, shown: Shown) -> list[str]:
 def _modules(graph: WrittenGraph, shown: Shown) -> list[ModuleType]:
     """The files that go into it whole."""
     found: list[ModuleType] = [graph_run, _BY_KIND[shown.kind]]
-    if _calls_apply(graph):
+    if calls_apply(graph):
         found.append(autograd_function)
     return found
 
@@ -236,17 +247,23 @@ _AUTOCAST_DEFAULTS = (None, True, None)
 """Of `torch.autocast` after the device: dtype, enabled, cache_enabled."""
 
 
-def graph_classes(graph: WrittenGraph, name: str = "Graph", notes: bool = True) -> list[str]:
-    """Inner graphs first; with the user's lines as comments where `notes` asks for them."""
+def graph_classes(
+    graph: WrittenGraph,
+    name: str = "Graph",
+    notes: bool = True,
+    made: Callable[[Input], str] | None = None,
+) -> list[str]:
+    """Inner graphs first; with the user's lines as comments where `notes` asks for them. `made`
+    writes a tensor that the graph holds."""
     inner: list[str] = []
     setup: list[str] = []
     for each in graph.inputs:
         if each.attribute:
-            setup.append(f"self.{each.name} = {input_source(each)}")
+            setup.append(f"self.{each.name} = {(made or input_source)(each)}")
     for held, source in graph.modules.items():
         setup.append(f"self.{held} = {source}")
     for held, within in graph.graphs.items():
-        inner += graph_classes(within, f"{name}_{held}", notes)
+        inner += graph_classes(within, f"{name}_{held}", notes, made)
         setup.append(f"self.{held} = {name}_{held}()")
     lines = [f"class {name}(torch.nn.Module):"]
     if setup:
@@ -348,10 +365,10 @@ def _index_source(arg: Arg, held: Mapping[str, str]) -> str:
     return _arg_source(arg, held)
 
 
-def _calls_apply(graph: WrittenGraph) -> bool:
+def calls_apply(graph: WrittenGraph) -> bool:
     """Does it, or a graph in it, need what stands in for torch's own?"""
     return any(op.target == _APPLY for op in graph.ops) or any(
-        _calls_apply(inner) for inner in graph.graphs.values()
+        calls_apply(inner) for inner in graph.graphs.values()
     )
 
 

@@ -301,6 +301,13 @@ def _quoted(text: str) -> str:
     return f'"{text}"' if plain else repr(text)
 
 
+def issue_signs(cause: SourceFinding) -> tuple[str, ...]:
+    """What a report's script must end with: torch's own words, or the number of a signal."""
+    if cause.predicate != "crash":
+        return words_of(cause)[: 1 if cause.predicate == "break" else None]
+    return (cause.reason,) if cause.subject == "signal" else crash_key(cause)[1:3]
+
+
 def words_of(cause: SourceFinding) -> tuple[str, ...]:
     """What torch's own report of it says, whatever the program around it."""
     if cause.predicate == "break":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from compilescope.cli.commands.minify.shared import (
     INTERRUPTED,
     Output,
+    issue_facts,
     keep_run,
     measured,
     memory_for_candidates,
@@ -68,6 +69,7 @@ def minify_graph(
                 state=output.state,
                 limits=ReductionLimits(deadline=given["deadline"]),
                 progress=bar,
+                issue=given["predicate"] != "violation",
             )
     seconds = clock() - begun
     if done.repro.path is not None and not done.reduction.stopped:
@@ -76,12 +78,15 @@ def minify_graph(
     path = str(done.repro.path) if done.repro.path is not None else None
     if given["as_json"]:
         facts = {"predicate": given["predicate"], "repro": path, "reason": done.repro.reason}
+        facts |= issue_facts(done.issue)
         more = {**measured(done.reduction, seconds), **_violations(words, done, given)}
         print_json({**facts, **more, "run": run})
     else:
         if done.shown:
             print(f"{_counted(done)}: {done.shown[done.number - 1].words}")
         print(done.repro.words)
+        if done.issue is not None:
+            print(done.issue.words)
         say_how(done.reduction, seconds, output, "operations")
         for each in _violations(words, done, given).get("others", []):
             print(f"\nViolation {each['number']}: {each['text']}\n  {each['command']}")

@@ -24,6 +24,7 @@ from compilescope.cli.commands.minify.shared import (
     INTERRUPTED,
     LONGEST_PROGRAM_S,
     Output,
+    issue_facts,
     keep_run,
     measured,
     memory_for_candidates,
@@ -41,6 +42,7 @@ from compilescope.processes.deadline import clock
 
 if TYPE_CHECKING:
     from compilescope.minify.sandbox import TaskResult
+    from compilescope.minify.script.issue import IssueResult
     from compilescope.minify.source.findings import ChosenFinding, SourceFinding, TrialResult
     from compilescope.minify.source.minifier import SourceProgram, SourceRepro
     from compilescope.minify.source.program_sandbox import ProgramSandbox
@@ -242,6 +244,7 @@ def _taken_out(output: Output, copy: Copy) -> Iterator[None]:
 def _made(output: Output) -> dict[str, bytes]:
     folder, stem = output.path.absolute().parent, output.path.stem
     paths = [output.path.absolute(), output.state.absolute(), *folder.glob(f"{stem}*.safetensors")]
+    paths.append(output.path.absolute().with_name(f"{stem}_issue.py"))
     return {str(path): path.read_bytes() for path in paths if path.is_file()}
 
 
@@ -276,15 +279,36 @@ def _minify_source(
         write_whole(output.path, repro.script)
         if not repro.reduction.stopped:
             output.state.unlink(missing_ok=True)
+    issue = None
+    if repro.script and not repro.reason:
+        issue = _issue(choice.finding, repro, output, stage)
     run = _kept(choice, repro, output, seconds, given)
     if given["as_json"]:
-        print_json({**_source_json(program, choice, repro, output, seconds), "run": run})
+        told = _source_json(program, choice, repro, output, seconds)
+        print_json({**told, **issue_facts(issue), "run": run})
     else:
-        _say_source(program, choice, repro, output, seconds)
+        _say_source(program, choice, repro, output, seconds, issue)
         say_run(run)
     if repro.reduction.interrupted:
         return INTERRUPTED
     return 0 if repro.script else 2
+
+
+def _issue(
+    cause: SourceFinding, repro: SourceRepro, output: Output, stage: ProgramSandbox
+) -> IssueResult:
+    from compilescope.minify.script.issue import IssueForm, NoIssueForm, source_issue, write_issue
+    from compilescope.minify.source.script import issue_signs
+
+    def make() -> IssueForm:
+        if repro.needs:
+            raise NoIssueForm(f"it still imports {next(iter(repro.needs))}")
+        title = [cause.title, cause.error if cause.error not in cause.title else ""]
+        signs = issue_signs(cause)
+        return source_issue(repro.program, cause.predicate, title, signs, repro.torch)
+
+    timeout_s = max(0.0, min(stage.limit_s + 120, stage.deadline.left_s))
+    return write_issue(output.path, make, timeout_s)
 
 
 def _kept(
@@ -319,6 +343,7 @@ def _say_source(
     repro: SourceRepro,
     output: Output,
     seconds: float,
+    issue: IssueResult | None,
 ) -> None:
     cause = choice.finding
     print(_told_cause(cause))
@@ -327,6 +352,8 @@ def _say_source(
         print(f"Repro, not verified in a fresh process ({repro.reason}): {output.path}")
     elif repro.script:
         print(f"Repro, verified in a fresh process: {output.path}")
+        if issue is not None:
+            print(issue.words)
     else:
         print(f"No repro: {repro.reason}.")
     for name, why in repro.needs.items():

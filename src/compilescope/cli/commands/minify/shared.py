@@ -17,6 +17,7 @@ from compilescope.outputs import check_output, is_repro
 
 if TYPE_CHECKING:
     from compilescope.minify.engine import Reduction, ReductionProgress
+    from compilescope.minify.script.issue import IssueResult
     from compilescope.model.bodies import MinifyOutcome
     from compilescope.model.stack import Frame
     from compilescope.processes.deadline import Deadline
@@ -131,6 +132,14 @@ def measured(reduction: Reduction[Any], seconds: float) -> dict[str, Any]:
         "stopped": reduction.stopped,
         "seconds": round(seconds, 1),
     }
+
+
+def issue_facts(issue: IssueResult | None) -> dict[str, Any]:
+    """For JSON."""
+    if issue is None:
+        return {"issue": None, "issue_reason": ""}
+    path = str(issue.path) if issue.path is not None else None
+    return {"issue": path, "issue_reason": issue.reason}
 
 
 def say_how(reduction: Any, seconds: float, output: Output, unit: str = "tokens") -> None:
