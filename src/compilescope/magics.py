@@ -53,7 +53,7 @@ def run_cell(shell: Any, line: str, cell: str) -> BaseException | None:
     shell.user_ns[given.name] = seen
     if not given.quiet:
         _show(seen, explained=given.explain)
-    error = result.error_before_exec or result.error_in_exec
+    error: BaseException | None = result.error_before_exec or result.error_in_exec
     if error is not None:
         # The cell's own error: whoever runs notebooks reads its class and message from here.
         with suppress(AttributeError, TypeError):
