@@ -6,7 +6,7 @@ import argparse
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from compilescope.errors import ToolError
 from compilescope.front import Capture, capture
@@ -53,12 +53,12 @@ def run_cell(shell: Any, line: str, cell: str) -> BaseException | None:
     shell.user_ns[given.name] = seen
     if not given.quiet:
         _show(seen, explained=given.explain)
-    error = result.error_before_exec or result.error_in_exec
+    error: Any = result.error_before_exec or result.error_in_exec
     if error is not None:
         # The cell's own error: whoever runs notebooks reads its class and message from here.
         with suppress(AttributeError, TypeError):
             error._render_traceback_ = lambda: drawn[-1] if drawn else []
-    return error
+    return cast("BaseException | None", error)
 
 
 @contextmanager

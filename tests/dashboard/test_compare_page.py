@@ -20,6 +20,13 @@ def test_two_runs_can_be_chosen(history: Served) -> None:
     assert 'href="/compare?a=000003-bench&amp;b=00000a-bench"' in page
 
 
+def test_a_side_is_picked_from_a_list_and_the_other_stays(history: Served) -> None:
+    asked = {"a": "000010-model", "b": "000011-model"}
+    page = unescape(history.client.get("/compare", params=asked).text)
+    assert 'href="/compare?a=000012-ranks&b=000011-model"' in page
+    assert 'href="/compare?a=000010-model&b=000012-ranks"' in page
+
+
 def test_two_runs_are_compared_as_the_command_does(history: Served) -> None:
     page = history.client.get("/compare", params={"a": "000010-model", "b": "000012"}).text
     assert page.count("<h1") == 1

@@ -361,3 +361,17 @@ def test_keys_reach_everything(driver: Any, tmp_path: Path) -> None:
         driver.get(f"{served.base}/?edit=abc-full&program=Python+session")
         walked = focus_walk(driver)
     assert walked == {"trapped": "", "missed": [], "unmarked": [], "out_of_sight": []}
+
+
+@pytest.mark.parametrize(
+    ("measure", "title", "points"),
+    [("breaks", "Graph breaks", 0), ("recompiles", "Recompiles", 0), ("time", "Run time", 1)],
+)
+def test_lines_of_a_program_show_what_was_chosen(
+    many: Served, measure: str, title: str, points: int
+) -> None:
+    page = many.client.get("/", params={"program": "gpt/train1.py", "measure": measure}).text
+    assert f'<strong aria-current="true">{title}</strong>' in page
+    lines = page.partition('id="by-program"')[2].partition("</section>")[0]
+    # These runs hold no events: how long each took is known all the same.
+    assert ("1.0 s" in lines or "1 s" in lines or "1.00 s" in lines) is bool(points)

@@ -56,7 +56,10 @@ def over(served: Served, job: str) -> CommandJob:
 
 
 def job_of(answer: httpx.Response) -> str:
-    found = re.fullmatch(r"/jobs/([\w-]+)", answer.url.path)
+    # The page of a job may lead on to its run at once.
+    first = [*answer.history, answer][0]
+    place = first.headers.get("location", answer.url.path)
+    found = re.match(r"/jobs/([\w-]+)", place)
     assert found is not None, answer.text
     return found[1]
 
@@ -151,6 +154,19 @@ def test_scripts_are_found_by_browsing(work: Served) -> None:
         answer = work.client.get("/start/run/browse", params={"_folder": folder})
         assert answer.status_code == 400, folder
     assert work.client.get("/start/run/browse?_field=arguments").status_code == 400
+
+
+def test_after_start_the_page_of_the_run_opens_while_it_runs(work: Served) -> None:
+    answer = work.client.post("/start/run", data={"script": "slow.py"}, follow_redirects=False)
+    place = answer.headers["location"]
+    job = job_of(answer)
+    assert place == f"/jobs/{job}?live=1"
+    until(lambda: "/runs/" in work.client.get(place).url.path)
+    assert work.client.get(f"/jobs/{job}").url.path == f"/jobs/{job}"
+    work.client.post(f"/jobs/{job}/stop")
+    over(work, job)
+    # What is over has nothing to watch.
+    assert work.client.get(place).url.path == f"/jobs/{job}"
 
 
 def test_a_job_is_watched_over_a_restart_and_stopped(work: Served) -> None:
@@ -290,7 +306,10 @@ def test_fill_in_copy_start_watch_stop_kill(
         assert driver.execute_script("return document.documentElement.scrollWidth") <= width
         assert driver.execute_script(CONTRAST) == []
         driver.find_element("css selector", "[data-start]").click()
-        until(lambda: "/jobs/" in driver.current_url)
+        # The page of the job leads on to that of the run; the job has a page all the same.
+        until(lambda: "/runs/" in driver.current_url)
+        (job,) = [each for each in Jobs(work.home, BrowserLimits()).all() if not each.is_over]
+        driver.get(f"{work.base}/jobs/{job.id}")
         # Text, never HTML.
         until(lambda: "first <b>line</b>\n" in shown("#output"))
         assert not driver.find_elements("css selector", "#output b")

@@ -147,8 +147,8 @@ _NOTHING = "No violations found. Run or check a program to see what this device 
 
 
 def draw_devices(runs: Named) -> PageParts:
-    """Those that `runs` were checked against, with what they refused; then the others, which
-    nobody asked about: a page of its own checks programs against one of them."""
+    """Those with violations in `runs`; then the others, without figures: a page of its own checks
+    programs against one of them."""
     devices = shipped_devices()
     found = refused(_named_runs(runs))
     asked = {each.finding.device for each in found}
@@ -159,8 +159,8 @@ def draw_devices(runs: Named) -> PageParts:
     examples = examples_table([each for each in devices if each.name not in asked], device_address)
     return _devices_page(
         [
-            Part("devices", "Yours", tuple(table), "devices that your runs were checked against"),
-            Part("examples", "Examples", (examples,), "come with compilescope; no run was checked"),
+            Part("devices", "Yours", tuple(table), "violations that your runs recorded"),
+            Part("examples", "Examples", (examples,), "the page of each checks your programs"),
         ]
     )
 

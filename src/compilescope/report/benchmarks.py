@@ -133,8 +133,8 @@ def _against_eager(found: list[Trial], backend: str) -> list[Span]:
     models = count(len(rows), "model")
     noisy = sum(row.too_noisy for row in rows)
     if noisy == len(rows) > 0:
-        told = f": {TOO_NOISY} whether it is faster than eager mode on {models}."
-        return [Span(backend, "code"), Span(told, "warn")]
+        unknown = f": {TOO_NOISY} whether it is faster than eager mode on {models}."
+        return [Span(backend, "code"), Span(unknown, "warn")]
     if not faster and not slower and not same:
         return [Span(backend, "code"), Span(f": no speed-up was measured on {models}.", "warn")]
     told: list[Span] = []

@@ -24,6 +24,13 @@ FORM = Form(
                     help="Time every call of compiled code, inside and outside graphs.",
                 ),
                 Field(
+                    "profile",
+                    "Where a step's time goes",
+                    Flag(),
+                    "--profile",
+                    help="torch's profiler records a few steps once nothing is compiled any more.",
+                ),
+                Field(
                     "ir",
                     "Inductor's IR",
                     Flag(),

@@ -16,6 +16,8 @@ from compilescope.report.render.spans import moment
 
 _MOST_CHOICES = 500
 """Runs to choose from, the newest. Chosen: any other can be named in the address."""
+_MOST_PICKS = 40
+"""Of them in the list to pick from. Chosen: two screens."""
 
 
 async def _show(request: Request) -> Response:
@@ -33,6 +35,11 @@ async def _show(request: Request) -> Response:
     }
     if not any(names) and pairs:
         page |= {"a": pairs[0].before, "b": pairs[0].after}
+    # Links that keep the other side, and need no script.
+    page["picks"] = [
+        (run, words, compare_address(run, page["b"]), compare_address(page["a"], run))
+        for run, words in page["choices"][:_MOST_PICKS]
+    ]
     if not all(names):
         return show(request, "compare", "Compare", sides=(), parts=None, swapped="", **page)
     named = dashboard_of(request).named_by_start

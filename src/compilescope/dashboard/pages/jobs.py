@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
-from compilescope.dashboard.addresses import MissingPage
+from compilescope.dashboard.addresses import MissingPage, run_address
 from compilescope.dashboard.fields.form import all_forms
 from compilescope.dashboard.jobs.job import (
     CommandJob,
@@ -22,7 +22,7 @@ from compilescope.dashboard.jobs.job import (
     whole_characters,
     whole_output,
 )
-from compilescope.dashboard.jobs.words import job_state, jobs_table, shown_output
+from compilescope.dashboard.jobs.words import job_state, jobs_table, present_runs, shown_output
 from compilescope.dashboard.server.page import Address, DashboardPage, show
 from compilescope.dashboard.server.state import Dashboard, dashboard_of
 from compilescope.dashboard.server.streams import Update, resume_offset, stream
@@ -56,6 +56,9 @@ async def _list(request: Request) -> Response:
 async def _show(request: Request) -> Response:
     dashboard = dashboard_of(request)
     job = await _found(request)
+    live = request.query_params.get("live") == "1" and not job.is_over
+    if live and (runs := await asyncio.to_thread(present_runs, job, dashboard.options.home)):
+        return RedirectResponse(run_address(runs[0]), 303)
     output = await asyncio.to_thread(shown_output, job.folder)
     form = next((form for form in all_forms() if form.id == job.request.form), None)
     known = form is not None and dashboard.jobs.is_ours(job)
@@ -68,6 +71,7 @@ async def _show(request: Request) -> Response:
         state=_state(dashboard, job),
         line=f"cd {shlex.quote(job.cwd)} && {job.line}",
         output=output,
+        live=live,
         files=list(_files(dashboard, job)),
         again=again,
     )

@@ -74,7 +74,9 @@ async def _start(request: Request) -> Response:
         )
     except TooManyJobs as error:
         raise HTTPException(429, f"{error.message} {error.hint}") from None
-    return RedirectResponse(f"/jobs/{job.id}", 303)
+    # Of one program there is one run to look at: its page opens as soon as it is there.
+    live = "?live=1" if filled.form.id == "run" else ""
+    return RedirectResponse(f"/jobs/{job.id}{live}", 303)
 
 
 async def _browse(request: Request) -> Response:

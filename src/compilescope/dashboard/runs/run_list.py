@@ -25,7 +25,7 @@ _LONGEST_SEARCH = 200
 _MOST_CHOICES = 200
 _MOST_POINTS = 40
 _CARDS = 6
-Measure = Literal["breaks", "compile"]
+Measure = Literal["breaks", "recompiles", "compile", "time"]
 
 COLUMNS = (
     ("run", "Run"),
@@ -239,11 +239,20 @@ def _program(name: str, members: list[RunRow], query: RunQuery, now: float) -> P
 
 
 def measured(row: RunRow, measure: Measure) -> float | None:
-    return row.breaks if measure == "breaks" else row.compile_seconds
+    known = {
+        "breaks": row.breaks,
+        "recompiles": row.recompiles,
+        "compile": row.compile_seconds,
+        # How long a program ran that did not end by itself says nothing.
+        "time": row.seconds if row.status == "ok" else None,
+    }
+    return known[measure]
 
 
 def shown_measure(value: float, measure: Measure) -> str:
-    return count(int(value), "break") if measure == "breaks" else shown_seconds(value)
+    if measure in ("breaks", "recompiles"):
+        return count(int(value), measure.removesuffix("s"))
+    return shown_seconds(value)
 
 
 def shown_seconds(seconds: float | None) -> str:

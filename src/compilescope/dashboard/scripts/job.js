@@ -26,6 +26,8 @@
   }
 
   function state(now) {
+    /* The address leads on to the page of the run, as soon as there is one. */
+    if ("live" in box.dataset && now.runs.length && !now.over) return void location.reload();
     box.dataset.state = now.state;
     part("label").textContent = now.label;
     part("label").className = `badge ${now.style}`;
