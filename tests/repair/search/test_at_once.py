@@ -11,9 +11,10 @@ from compilescope.fixes.patch import Patch
 from compilescope.fixes.subject import Program, subjects_of
 from compilescope.recorder.target import Target
 from compilescope.repair.search.at_once import Grouping
-from compilescope.repair.search.attempts import ProposedFix, Tried
+from compilescope.repair.search.attempts import ProposedFix
 from compilescope.repair.search.options import SearchOptions
 from compilescope.repair.search.rounds import search
+from compilescope.repair.search.try_log import Tried
 from compilescope.repair.trials.baseline import TrialBaseline
 from compilescope.repair.trials.recorded_runs import Verification
 from compilescope.repair.trials.warm.parent import WarmParent

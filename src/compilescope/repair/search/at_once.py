@@ -17,12 +17,12 @@ from compilescope.fixes.patch import Patch, hunks
 from compilescope.fixes.subject import Program
 from compilescope.repair.search.attempts import (
     ProposedFix,
-    Tried,
     environment_of,
     merged,
     shows,
     verify_all,
 )
+from compilescope.repair.search.try_log import Tried
 from compilescope.repair.trials.baseline import TrialBaseline
 from compilescope.repair.trials.recorded_runs import Verification
 from compilescope.repair.trials.value_checks import check_branches

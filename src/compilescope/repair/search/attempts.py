@@ -19,12 +19,13 @@ from compilescope.fixes.diffs import patch_diff
 from compilescope.fixes.fix import Fix
 from compilescope.fixes.patch import Patch, merge
 from compilescope.fixes.subject import Program, Subject
-from compilescope.model.fix_search import FixAttempt, FixLeft, Times
+from compilescope.model.fix_search import FixAttempt, FixLeft
 from compilescope.processes.deadline import OutOfTime
 from compilescope.processes.outcome import last_words
-from compilescope.repair.search.budget import CUT, SPENT, Budget
+from compilescope.repair.search.budget import Budget
 from compilescope.repair.search.hold_rates import likely_first
 from compilescope.repair.search.options import SearchOptions
+from compilescope.repair.search.try_log import BY_OTHERS, Tried, TryLog, stated
 from compilescope.repair.trials.baseline import TrialBaseline
 from compilescope.repair.trials.losses import losses_of
 from compilescope.repair.trials.recorded_runs import CapturedRun, Verification
@@ -36,87 +37,7 @@ from compilescope.source.refusals import NotMeant, Refused
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Tried:
-    """A fix that was proven alone; or, with `alone` False, that does what it is for while another
-    cause takes the place of its own: that may be proven together with the other's."""
-
-    subject: Subject
-    patch: Patch
-    verification: Verification
-    number: int
-    """Of its attempt."""
-    alone: bool = True
-
-
 _NO_GAIN = "it gains nothing: another cause takes its place"
-_BY_OTHERS = frozenset({"breaks", "recompiles", "eager", "operators"})
-"""Checks that fail for what the rest of the program loses: once some of that is fixed, a fix that
-they rejected may hold."""
-
-
-@dataclass
-class TryLog:
-    """Every attempt, in order. A later round repeats only those that failed for what the rest of
-    the program lost."""
-
-    round: int = 1
-    _attempts: list[FixAttempt] = field(default_factory=list)
-    _done: set[tuple[str, str]] = field(default_factory=set)
-    _again: dict[tuple[str, str], int] = field(default_factory=dict)
-    """The round of those that may hold in a later one."""
-
-    def is_new(self, subject: Subject, fix: str) -> bool:
-        key = (subject.finding.fingerprint, fix)
-        return key not in self._done and self._again.get(key, 0) < self.round
-
-    def add(self, subject: Subject, attempt: FixAttempt) -> int:
-        key = (subject.finding.fingerprint, attempt.fix)
-        failed = {check.name for check in attempt.checks if check.verdict == "fail"}
-        if attempt.verdict == "rejected" and failed <= _BY_OTHERS:
-            self._again[key] = self.round
-        else:
-            self._done.add(key)
-        self._attempts.append(attempt)
-        return len(self._attempts) - 1
-
-    def skip(self, attempt: FixAttempt, subject: Subject, *, begun: bool) -> None:
-        """There was no time for it, or for all of it."""
-        if self.is_new(subject, ""):
-            reason = CUT if begun else SPENT
-            self.add(subject, msgspec.structs.replace(attempt, reason=reason))
-
-    def attempt(self, tried: Tried) -> FixAttempt:
-        return self._attempts[tried.number]
-
-    def keep(self, tried: Tried) -> None:
-        self._change(tried.number, kept=True)
-
-    def keep_joined(self, tried: Tried) -> None:
-        """What gained nothing alone does with the others."""
-        words = f"It gains only with the others. {tried.patch.states}".strip()
-        self._change(tried.number, kept=True, verdict="verified", reason=words)
-
-    def time(self, tried: Tried, times: Times) -> None:
-        self._change(tried.number, times=times)
-
-    def drop(self, tried: Tried, reason: str) -> None:
-        self._change(tried.number, kept=False, reason=reason)
-
-    def attempts(self) -> list[FixAttempt]:
-        """A cause for which nothing fitted in one round and something did in a later one is told
-        by the later one alone, and a fix that was tried again by its last try."""
-        mended = {each.fingerprint for each in self._attempts if each.kept}
-        last = {(each.fingerprint, each.fix): each for each in self._attempts}
-        return [
-            each
-            for each in self._attempts
-            if (each.fix or each.fingerprint not in mended)
-            and last[each.fingerprint, each.fix] is each
-        ]
-
-    def _change(self, number: int, **fields: object) -> None:
-        self._attempts[number] = msgspec.structs.replace(self._attempts[number], **fields)
 
 
 def try_subject(
@@ -168,6 +89,8 @@ def try_subject(
         if verification.verdict == "verified":
             budget.found = True
             return Tried(subject, patch, verification, number)
+        if is_hindered(subject, verification) and not patch.needs_human:
+            log.hindered.append(Tried(subject, patch, verification, number, alone=False))
         lone = verification.reason == _NO_GAIN and subject.finding.kind == "recompile"
         if lone and followed is None and not patch.needs_human:
             followed = Tried(subject, patch, verification, number, alone=False)
@@ -378,7 +301,7 @@ def _attempt(
     number: int,
 ) -> FixAttempt:
     ran = verification.ended
-    states = _stated(patch, verification)
+    states = stated(patch, verification)
     noted = verification.verdict == "verified" and verification.reason == patch.states
     return msgspec.structs.replace(
         _common(subject, refused, number),
@@ -398,19 +321,6 @@ def _attempt(
         uncovered=verification.uncovered,
         diff=patch_diff(subject, patch),
     )
-
-
-def _stated(patch: Patch, verification: Verification) -> str:
-    """What the patch says that a user could notice, and what only running it shows."""
-    before, after = verification.before, verification.after
-    if not verification.ended:
-        return patch.states
-    said = [patch.states] if patch.states else []
-    if fewer := max(before.operators - after.operators, 0):
-        said.append(f"{fewer} fewer {'operator is' if fewer == 1 else 'operators are'} captured.")
-    if more := max(after.recompiles - before.recompiles, 0):
-        said.append(f"It costs {more} more {'compilation' if more == 1 else 'compilations'}.")
-    return " ".join(said)
 
 
 def _nothing(subject: Subject, refused: list[tuple[Fix, Refused]], number: int) -> FixAttempt:
@@ -487,6 +397,12 @@ def step_of(version: Version, kept: list[Tried], verification: Verification) -> 
 def has_vanished(subject: Subject, verification: Verification) -> bool:
     """Has another fix mended this one too?"""
     return verification.captured is not None and not shows(verification.captured, subject)
+
+
+def is_hindered(subject: Subject, verification: Verification) -> bool:
+    """Was a fix that does what it is for rejected for a new cause?"""
+    failed = {check.name for check in verification.checks if check.verdict == "fail"}
+    return bool(failed) and failed <= BY_OTHERS and has_vanished(subject, verification)
 
 
 def shows(seen: CapturedRun, subject: Subject) -> bool:

@@ -17,15 +17,10 @@ from compilescope.fixes.catalogue import fixes_for
 from compilescope.fixes.subject import Subject
 from compilescope.model.fix_search import Losses, Placement, Spread, Timed, Times
 from compilescope.processes.deadline import OutOfTime
-from compilescope.repair.search.attempts import (
-    SearchStep,
-    Tried,
-    TryLog,
-    step_of,
-    try_placement,
-)
+from compilescope.repair.search.attempts import SearchStep, step_of, try_placement
 from compilescope.repair.search.budget import Budget
 from compilescope.repair.search.options import SearchOptions
+from compilescope.repair.search.try_log import Tried, TryLog
 from compilescope.repair.trials.baseline import TrialBaseline
 from compilescope.repair.trials.losses import losses_of
 from compilescope.repair.trials.recorded_runs import WeighedRun, share_of

@@ -26,8 +26,6 @@ from compilescope.repair.search.at_once import Grouping, together_words, version
 from compilescope.repair.search.attempts import (
     ProposedFix,
     SearchStep,
-    Tried,
-    TryLog,
     asked_of,
     best_first,
     ending_of,
@@ -45,9 +43,11 @@ from compilescope.repair.search.attempts import (
     verify_all,
 )
 from compilescope.repair.search.budget import OUT_OF_TIME, Budget
+from compilescope.repair.search.next_causes import try_with_next
 from compilescope.repair.search.options import SearchOptions, main_file
 from compilescope.repair.search.outcome import SearchResult, keep_run
 from compilescope.repair.search.placements import Placements
+from compilescope.repair.search.try_log import Tried, TryLog
 from compilescope.repair.trials.baseline import TrialBaseline, without_inductor
 from compilescope.repair.trials.losses import losses_of, same_losses
 from compilescope.repair.trials.recorded_runs import CapturedRun, Verification
@@ -134,7 +134,7 @@ class _Search:
     def _rounds(self, original: TrialBaseline, steps: list[SearchStep]) -> None:
         base = original
         for number in range(1, self.options.most_rounds + 1):
-            self.log.round = number
+            self.log.begin_round(number)
             step = self._round(base, steps[-1].captured)
             if step is None:
                 break
@@ -242,7 +242,10 @@ class _Search:
         try:
             with self.budget.joining():
                 step = self._together(base, program, won) if won else None
-                return step or self._only_together(base, program, followed)
+                step = step or self._only_together(base, program, followed)
+                return step or try_with_next(
+                    base, main_file(self.target), self.options, self.log, self.budget
+                )
         except OutOfTime:
             for tried in won[1:]:
                 self.log.drop(tried, "the time budget ran out before it was tried with the others")
