@@ -43,7 +43,7 @@ _BYTES = {
 """As Triton and C++ call the dtypes."""
 
 _Pointers = list[tuple[str, int]]
-_EXTERN = re.compile(r"\b((?:extern_kernels|torch\.ops|aten)\.[\w.]+)\(")
+_EXTERN = re.compile(r"(?<![\w.])((?:extern_kernels|torch\.ops|aten)\.[\w.]+)\(")
 _MOST_LINES = 3
 """Of the user, for one kernel. Chosen: what a cell of the table has room for."""
 _LEAST_RATE = 1e-60
