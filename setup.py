@@ -14,15 +14,15 @@ ROOT = Path(__file__).parent
 SOURCES = ROOT / "cpp"
 TAKEN = ("CMakeLists.txt", "src", "cmake")
 BUNDLED = (
-    "registry/examples",
-    "registry/notes",
-    "rules/breaks/examples",
-    "rules/programs/examples",
-    "rules/recompiles/examples",
-    "fixes/breaks/examples",
-    "fixes/recompiles/examples",
+    "knowledge/registry/examples",
+    "knowledge/registry/notes",
+    "knowledge/rules/breaks/examples",
+    "knowledge/rules/programs/examples",
+    "knowledge/rules/recompiles/examples",
+    "change/fixes/breaks/examples",
+    "change/fixes/recompiles/examples",
 )
-"""`compilescope.bundles` reads them either way."""
+"""`compilescope.base.bundles` reads them either way."""
 
 
 class BuildWithSources(build_py):

@@ -23,7 +23,7 @@ def problems(matrix: list[str]) -> Iterator[str]:
     if _git("status", "--porcelain"):
         yield "The tree has changes that are not committed."
     if _git("tag", "--list", f"v{version}"):
-        yield f"v{version} is tagged already: raise VERSION in src/compilescope/version.py."
+        yield f"v{version} is tagged already: raise VERSION in src/compilescope/base/version.py."
     heading = next(re.finditer(r"^## (.*)$", Path("CHANGELOG.md").read_text(), re.M), None)
     wanted = rf"{re.escape(version)} \(\d{{4}}-\d\d-\d\d\)"
     if heading is None or not re.fullmatch(wanted, heading[1]):
@@ -35,7 +35,7 @@ def problems(matrix: list[str]) -> Iterator[str]:
 
 
 def _version() -> str:
-    found = re.search(r'VERSION = "(.+)"', Path("src/compilescope/version.py").read_text())
+    found = re.search(r'VERSION = "(.+)"', Path("src/compilescope/base/version.py").read_text())
     assert found is not None
     return found[1]
 

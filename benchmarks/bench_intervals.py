@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from compilescope.analysis.intervals import ratio, summarize
+from compilescope.knowledge.analysis.intervals import ratio, summarize
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 

@@ -32,9 +32,9 @@ from typing import Any
 import msgspec
 from subjects.made_events import MADE, SOURCE
 
-from compilescope.model.artifacts import DiskArtifacts
-from compilescope.model.event import encode
-from compilescope.model.header import RunHeader, read_header, write_header
+from compilescope.record.artifacts import DiskArtifacts
+from compilescope.record.event import encode
+from compilescope.record.header import RunHeader, read_header, write_header
 
 HERE = Path(__file__).resolve().parent
 TRAIN, GENERATE, GRAPHS = "train", "generate", "graphs"

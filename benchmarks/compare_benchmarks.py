@@ -13,8 +13,8 @@ from __future__ import annotations
 import argparse
 import random
 
-from compilescope.analysis.benchmark_changes import benchmark_changes
-from compilescope.model.benchmark import Benchmark
+from compilescope.knowledge.analysis.benchmark_changes import benchmark_changes
+from compilescope.record.benchmark import Benchmark
 
 RUN, LUCK = 0.03, 0.02
 PROCESSES, RUNS = 3, 10

@@ -47,7 +47,7 @@ def call_of(name: str) -> Callable[..., object]:
     import torch
 
     if name == "ours":
-        from compilescope.tensors.comparison import compare_tensors
+        from compilescope.measure.tensors.comparison import compare_tensors
 
         return compare_tensors
     if name == "assert_close":

@@ -21,11 +21,11 @@ from functools import partial
 from typing import Any
 
 from compilescope.backends.device_files import shipped_devices
-from compilescope.model.graph import Call, Graph, Node, TensorInfo
-from compilescope.model.stack import Frame
-from compilescope.rules.hardware.checks import check_graph, constraints_of
-from compilescope.rules.hardware.constraint import Breach, Constraint
-from compilescope.rules.hardware.memory import peak_memory
+from compilescope.knowledge.rules.hardware.checks import check_graph, constraints_of
+from compilescope.knowledge.rules.hardware.constraint import Breach, Constraint
+from compilescope.knowledge.rules.hardware.memory import peak_memory
+from compilescope.record.graph import Call, Graph, Node, TensorInfo
+from compilescope.record.stack import Frame
 
 MOST_US = 10.0
 

@@ -30,15 +30,15 @@ import httpx
 import msgspec
 import psutil
 
-from compilescope.model.header import read_header, write_header
-from compilescope.model.home import list_runs
-from compilescope.model.labels import Labels, write_labels
+from compilescope.record.header import read_header, write_header
+from compilescope.record.home import list_runs
+from compilescope.record.labels import Labels, write_labels
 
 ROOT = Path(__file__).parent.parent
 PROGRAMS = (
     ("run", "examples/train_storm.py"),
     ("run", "examples/generate.py"),
-    ("run", "src/compilescope/demo/programs/quick.py"),
+    ("run", "src/compilescope/apps/demo/programs/quick.py"),
     ("logs", "tests/logs/golden/torch_trace_eager.log.xz"),
 )
 BAR_MS = 300

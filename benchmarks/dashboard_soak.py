@@ -32,14 +32,14 @@ from typing import Any
 import httpx
 import psutil
 
-from compilescope.dashboard.live.live_entries import kind_of
-from compilescope.model.bodies import Body, CompileTime, GraphBreak, GraphCaptured
-from compilescope.model.event import Event, encode
-from compilescope.model.eventfile import EventReader, event_files
-from compilescope.model.header import RunHeader, write_header
-from compilescope.model.home import create_run
-from compilescope.model.stack import CodeRef, Frame
-from compilescope.processes.table import resident_bytes
+from compilescope.apps.dashboard.live.live_entries import kind_of
+from compilescope.base.processes.table import resident_bytes
+from compilescope.record.bodies import Body, CompileTime, GraphBreak, GraphCaptured
+from compilescope.record.event import Event, encode
+from compilescope.record.eventfile import EventReader, event_files
+from compilescope.record.header import RunHeader, write_header
+from compilescope.record.home import create_run
+from compilescope.record.stack import CodeRef, Frame
 
 _PROGRAM = """
 import sys, time, torch

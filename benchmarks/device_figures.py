@@ -17,8 +17,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from compilescope.backends.device_files import shipped_devices
-from compilescope.rules.hardware.checks import check_graph, constraints_of
-from compilescope.rules.hardware.memory import peak_memory
+from compilescope.knowledge.rules.hardware.checks import check_graph, constraints_of
+from compilescope.knowledge.rules.hardware.memory import peak_memory
 from models.accelerated import MODELS, Captured, aten_graphs, dynamo_graph, measured_peak
 from models.brute_force import count_facts
 

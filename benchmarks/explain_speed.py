@@ -16,10 +16,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from compilescope.analysis.digest import digest
-from compilescope.fixes.advice import advised
-from compilescope.model.artifacts import DiskArtifacts
-from compilescope.model.bodies import (
+from compilescope.change.fixes.advice import advised
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.record.artifacts import DiskArtifacts
+from compilescope.record.bodies import (
     CacheEntryMiss,
     CompileTime,
     FailedGuard,
@@ -30,12 +30,12 @@ from compilescope.model.bodies import (
     Recompile,
     SourceSeen,
 )
-from compilescope.model.event import Event, encode
-from compilescope.model.eventfile import EventFile
-from compilescope.model.header import RunHeader
-from compilescope.model.home import create_run
-from compilescope.model.run import read_run
-from compilescope.model.stack import CodeRef, Frame
+from compilescope.record.event import Event, encode
+from compilescope.record.eventfile import EventFile
+from compilescope.record.header import RunHeader
+from compilescope.record.home import create_run
+from compilescope.record.run import read_run
+from compilescope.record.stack import CodeRef, Frame
 from compilescope.report.explanation import explanation
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading

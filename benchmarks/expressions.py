@@ -31,7 +31,7 @@ from types import FrameType
 from typing import Any
 
 import compilescope
-from compilescope import patterns
+from compilescope.base import patterns
 
 try:
     from re import _constants as constants  # type: ignore[attr-defined]

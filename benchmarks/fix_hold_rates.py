@@ -17,11 +17,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from compilescope.errors import ToolError
-from compilescope.recorder.target import Target
-from compilescope.repair.search.options import SearchOptions
-from compilescope.repair.search.rounds import search
-from compilescope.repair.trials.warm.parent import WarmParent
+from compilescope.base.errors import ToolError
+from compilescope.change.repair.search.options import SearchOptions
+from compilescope.change.repair.search.rounds import search
+from compilescope.change.repair.trials.warm.parent import WarmParent
+from compilescope.instrument.recorder.target import Target
 
 PROGRAMS = Path(__file__).parent.parent / "tests" / "fixes" / "programs"
 

@@ -14,16 +14,16 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from compilescope.errors import ToolError
-from compilescope.recorder.target import Target
-from compilescope.repair.search.options import SearchOptions
-from compilescope.repair.search.rounds import search
-from compilescope.repair.trials.baseline import TrialBaseline
-from compilescope.repair.trials.child import prober
-from compilescope.repair.trials.replay_checks import APART, drift_of
-from compilescope.repair.trials.version import Version
-from compilescope.repair.trials.warm.parent import WarmParent
-from compilescope.repair.trials.workbench import Workbench
+from compilescope.base.errors import ToolError
+from compilescope.change.repair.search.options import SearchOptions
+from compilescope.change.repair.search.rounds import search
+from compilescope.change.repair.trials.baseline import TrialBaseline
+from compilescope.change.repair.trials.child import prober
+from compilescope.change.repair.trials.replay_checks import APART, drift_of
+from compilescope.change.repair.trials.version import Version
+from compilescope.change.repair.trials.warm.parent import WarmParent
+from compilescope.change.repair.trials.workbench import Workbench
+from compilescope.instrument.recorder.target import Target
 
 PROGRAMS = Path(__file__).parent.parent / "tests" / "fixes" / "programs"
 

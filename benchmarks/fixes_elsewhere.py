@@ -26,10 +26,10 @@ from typing import Any, NamedTuple
 import torch
 from real_programs import Expectation, expectations, missing_packages
 
-from compilescope.analysis.digest import digest
-from compilescope.model.run import read_run
-from compilescope.repair.trials.losses import losses_of
-from compilescope.repair.trials.printed_output import compare_output
+from compilescope.change.repair.trials.losses import losses_of
+from compilescope.change.repair.trials.printed_output import compare_output
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.record.run import read_run
 
 RUNNER = Path(__file__).parent / "subjects" / "elsewhere.py"
 OTHERS = ((1, 0), (2, 1))

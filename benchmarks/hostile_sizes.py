@@ -37,12 +37,12 @@ from typing import Any, get_args, get_origin
 import msgspec
 from subjects.limited import MOST_MB, MOST_S, Outcome, run_commands, warm_up
 
-from compilescope.model import bodies
-from compilescope.model.artifacts import DiskArtifacts
-from compilescope.model.event import Event, encode
-from compilescope.model.eventfile import LONGEST_LINE
-from compilescope.model.header import RunHeader, write_header
-from compilescope.model.stack import CodeRef, Frame
+from compilescope.record import bodies
+from compilescope.record.artifacts import DiskArtifacts
+from compilescope.record.event import Event, encode
+from compilescope.record.eventfile import LONGEST_LINE
+from compilescope.record.header import RunHeader, write_header
+from compilescope.record.stack import CodeRef, Frame
 
 ROOT = Path(__file__).resolve().parent.parent
 

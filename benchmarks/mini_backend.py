@@ -22,7 +22,7 @@ import torch
 import torch.nn.functional as F
 
 import compilescope
-from compilescope.learn.kit import median_ms
+from compilescope.apps.learn.kit import median_ms
 
 NOISE = 1.05
 

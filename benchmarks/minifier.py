@@ -28,19 +28,19 @@ from functorch.compile import minifier
 from subjects.minifier_cases import CASES, Case
 
 from compilescope.backends.mock.configuration import configure
-from compilescope.errors import ToolError
-from compilescope.minify.engine import reduce
-from compilescope.minify.graph.candidate import op_count, readable
-from compilescope.minify.graph.catcher import Catcher, source_of
-from compilescope.minify.graph.minifier import WARM, all_passes, start_of, write_repro
-from compilescope.minify.graph.record import FailingGraph, read_record
-from compilescope.minify.graph.search import Search, find_record
-from compilescope.minify.graph.tasks import run_trial
-from compilescope.minify.sandbox import Sandbox
-from compilescope.minify.script.graph_script import script_text
-from compilescope.minify.violations.repros import ViolationCatcher
-from compilescope.torchapi.repros.definitions import Unwritable, used_backend
-from compilescope.torchapi.repros.graph_writer import watched_backends, write_graph
+from compilescope.base.errors import ToolError
+from compilescope.change.minify.engine import reduce
+from compilescope.change.minify.graph.candidate import op_count, readable
+from compilescope.change.minify.graph.catcher import Catcher, source_of
+from compilescope.change.minify.graph.minifier import WARM, all_passes, start_of, write_repro
+from compilescope.change.minify.graph.record import FailingGraph, read_record
+from compilescope.change.minify.graph.search import Search, find_record
+from compilescope.change.minify.graph.tasks import run_trial
+from compilescope.change.minify.sandbox import Sandbox
+from compilescope.change.minify.script.graph_script import script_text
+from compilescope.change.minify.violations.repros import ViolationCatcher
+from compilescope.instrument.torchapi.repros.definitions import Unwritable, used_backend
+from compilescope.instrument.torchapi.repros.graph_writer import watched_backends, write_graph
 
 GRAPH_PASSES = (
     "suffix", "outputs", "dead-code", "prefix", "blocks", "literals", "operations",
@@ -85,7 +85,7 @@ class Predicate:
 
 
 def _tried_with(text: str, record: FailingGraph, values: dict[str, Any]) -> bool:
-    from compilescope.minify.graph import tasks
+    from compilescope.change.minify.graph import tasks
 
     names: dict[str, Any] = {"__name__": "__repro__", "__file__": "repro.py", "saved": values}
     try:

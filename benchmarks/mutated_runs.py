@@ -40,7 +40,7 @@ from subjects.limited import (
     warm_up,
 )
 
-from compilescope.errors import ToolError
+from compilescope.base.errors import ToolError
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -277,12 +277,12 @@ def _command(task: Task) -> str:
 
 def _draw(place: Path) -> None:
     """What the dashboard makes of the run."""
-    from compilescope.analysis.figures import figures
-    from compilescope.dashboard.drawings import draw_run
-    from compilescope.dashboard.runs.entry import look
-    from compilescope.dashboard.runs.fix_runs import read_fix_run
-    from compilescope.model.eventfile import event_files
-    from compilescope.model.run import read_run
+    from compilescope.apps.dashboard.drawings import draw_run
+    from compilescope.apps.dashboard.runs.entry import look
+    from compilescope.apps.dashboard.runs.fix_runs import read_fix_run
+    from compilescope.knowledge.analysis.figures import figures
+    from compilescope.record.eventfile import event_files
+    from compilescope.record.run import read_run
 
     for folder in (place / "runs").iterdir():
         if folder.is_dir():

@@ -12,14 +12,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from compilescope.cli.commands.tune.output import TuneRequest, deliver
-from compilescope.fixes.patch import Patch
-from compilescope.recorder.target import Target
-from compilescope.repair.delivery.emitter import plan_script
-from compilescope.source.refusals import Refused
-from compilescope.tune.candidate import TuneCandidate, TunedProgram
-from compilescope.tune.options import TuneOptions
-from compilescope.tune.search import tune
+from compilescope.apps.cli.commands.tune.output import TuneRequest, deliver
+from compilescope.change.fixes.patch import Patch
+from compilescope.change.repair.delivery.emitter import plan_script
+from compilescope.change.tune.candidate import TuneCandidate, TunedProgram
+from compilescope.change.tune.options import TuneOptions
+from compilescope.change.tune.search import tune
+from compilescope.instrument.recorder.target import Target
+from compilescope.knowledge.source.refusals import Refused
 
 PROGRAM = """
 import time

@@ -21,7 +21,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from compilescope.analysis.intervals import ratio
+from compilescope.knowledge.analysis.intervals import ratio
 
 _MODEL = """
 import sys
@@ -51,7 +51,7 @@ print(called)
 """
 _TURNS = """
 import compilescope
-from compilescope.model.bodies import StepsProfiled
+from compilescope.record.bodies import StepsProfiled
 
 def block(steps):
     with compilescope.capture(profile=steps) as seen:

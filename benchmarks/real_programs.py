@@ -28,10 +28,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from compilescope.errors import ToolError
-from compilescope.findings.finding import Finding
-from compilescope.model.home import find_run
-from compilescope.model.run import read_run
+from compilescope.base.errors import ToolError
+from compilescope.knowledge.findings.finding import Finding
+from compilescope.record.home import find_run
+from compilescope.record.run import read_run
 from compilescope.report.section import Reading
 from compilescope.report.sections.spared import spared
 

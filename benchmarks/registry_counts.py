@@ -32,12 +32,12 @@ from typing import Any
 import torch
 import torch._dynamo
 
-import compilescope.registry
-import compilescope.sweep.programs as sweep_programs
+import compilescope.knowledge.registry
+import compilescope.scale.sweep.programs as sweep_programs
 from compilescope import capture
 
 HERE = Path(__file__).resolve().parent.parent
-MET = Path(compilescope.registry.__file__).with_name("met.json")
+MET = Path(compilescope.knowledge.registry.__file__).with_name("met.json")
 CPU_SECONDS = 90
 WALL_SECONDS = 600
 NAMED = 5

@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from compilescope.model.run import read_run
+from compilescope.record.run import read_run
 from compilescope.report.blocks import Document
 from compilescope.report.document import report_document
 from compilescope.report.render.markdown import to_markdown

@@ -25,13 +25,13 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "tensors"))
 from test_rounding import DTYPES, RIGHT, WRONG
 
-from compilescope.diff import rounds
-from compilescope.diff.localize import probes
-from compilescope.diff.runs import sides
-from compilescope.tensors import rounding
-from compilescope.tensors.pairs import pair_up
-from compilescope.tensors.tolerances import relative_distance, relative_error
-from compilescope.torchapi.trials.reruns import Jitter
+from compilescope.instrument.torchapi.trials.reruns import Jitter
+from compilescope.measure.diff import rounds
+from compilescope.measure.diff.localize import probes
+from compilescope.measure.diff.runs import sides
+from compilescope.measure.tensors import rounding
+from compilescope.measure.tensors.pairs import pair_up
+from compilescope.measure.tensors.tolerances import relative_distance, relative_error
 
 Operation = Callable[..., torch.Tensor]
 REDUCTION = 512

@@ -28,11 +28,11 @@ import psutil
 # Where workers find this module's tasks.
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from compilescope.scale.job import Desk, Job, JobLimits, Verdict
-from compilescope.scale.local_engine import LocalEngine
-from compilescope.scale.schedule import run_jobs
-from compilescope.scale.store import Store, plan_of
-from compilescope.scale.work import state_of
+from compilescope.scale.jobs.job import Desk, Job, JobLimits, Verdict
+from compilescope.scale.jobs.local_engine import LocalEngine
+from compilescope.scale.jobs.schedule import run_jobs
+from compilescope.scale.jobs.store import Store, plan_of
+from compilescope.scale.jobs.work import state_of
 
 _KINDS = ("task", "program")
 _BYTES_PER_JOB = 500

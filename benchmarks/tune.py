@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from compilescope.analysis.intervals import ratio
+from compilescope.knowledge.analysis.intervals import ratio
 
 PROGRAMS = Path(__file__).parent / "tune_programs"
 _TURN = Path(__file__).absolute().parent / "tune_turn.py"
@@ -219,11 +219,11 @@ def _keep(out: Path, found: dict[str, Any]) -> None:
 
 def _search(name: str, asked: argparse.Namespace) -> None:
     """In a process of its own, in the folder of the copy, which gets the tuned text."""
-    from compilescope.cli.progress import ended_in_order
-    from compilescope.processes.deadline import Deadline
-    from compilescope.recorder.target import Target
-    from compilescope.tune.options import TuneOptions
-    from compilescope.tune.search import tune
+    from compilescope.apps.cli.progress import ended_in_order
+    from compilescope.base.processes.deadline import Deadline
+    from compilescope.change.tune.options import TuneOptions
+    from compilescope.change.tune.search import tune
+    from compilescope.instrument.recorder.target import Target
 
     caches = Path("../caches").resolve()
     caches.mkdir()

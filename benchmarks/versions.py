@@ -66,13 +66,13 @@ def this_python() -> str:
 
 
 def record(names: tuple[str, ...]) -> None:
-    from compilescope.registry.capabilities import (
+    from compilescope.instrument.torchapi.capabilities import capabilities, has
+    from compilescope.knowledge.registry.capabilities import (
         CAPABILITIES,
         SeenCapabilities,
         capabilities_text,
         load_capabilities,
     )
-    from compilescope.torchapi.capabilities import capabilities, has
 
     logging.getLogger("torch").setLevel(logging.CRITICAL)
     questions = {each.id: partial(has, each.id) for each in capabilities()} | dict(examples())
@@ -99,7 +99,7 @@ def record(names: tuple[str, ...]) -> None:
 
 def examples() -> Iterator[tuple[str, Callable[[], bool]]]:
     """Those of the registry, the rules and the fixes, and whether they show what they are for."""
-    from compilescope.cli.commands.registry.example_runs import run_example
+    from compilescope.apps.cli.commands.registry.example_runs import run_example
     from fixes import repertoire
     from fixes.test_repertoire import EXAMPLES, REFUSALS
     from registry.test_examples import KNOWN, SAMPLE
@@ -159,8 +159,8 @@ def read_runs() -> list[dict[str, Any]]:
 
 def page() -> str:
     """docs/reference/versions.md, from the record and the last runs."""
-    from compilescope.registry.capabilities import load_capabilities
-    from compilescope.torchapi.capabilities import capabilities
+    from compilescope.instrument.torchapi.capabilities import capabilities
+    from compilescope.knowledge.registry.capabilities import load_capabilities
 
     seen = load_capabilities()
     lines = [

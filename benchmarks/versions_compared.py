@@ -69,8 +69,8 @@ def _run(build: Callable[[], tuple[Any, Callable[[Any], Any]]]) -> None:
 
 
 def page(before: Path, after: Path) -> str:
-    from compilescope.analysis.comparison import RunComparison
-    from compilescope.model.home import find_run
+    from compilescope.knowledge.analysis.comparison import RunComparison
+    from compilescope.record.home import find_run
     from compilescope.report.comparison import compare_runs, read_side
 
     compared: dict[str, RunComparison] = {}

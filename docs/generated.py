@@ -15,13 +15,13 @@ from pathlib import Path
 import click
 
 import compilescope
+from compilescope.apps.cli.main import GROUPS, group
 from compilescope.backends.device_files import device_path, shipped_devices
-from compilescope.cli.main import GROUPS, group
-from compilescope.fixes.catalogue import all_fixes
-from compilescope.registry.taxonomy import load_taxonomy
-from compilescope.rules.causes.explanations import break_rules, guard_rules
-from compilescope.rules.hardware.checks import all_rules
-from compilescope.source.examples import Example
+from compilescope.change.fixes.catalogue import all_fixes
+from compilescope.knowledge.registry.taxonomy import load_taxonomy
+from compilescope.knowledge.rules.causes.explanations import break_rules, guard_rules
+from compilescope.knowledge.rules.hardware.checks import all_rules
+from compilescope.knowledge.source.examples import Example
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path(compilescope.__file__).parent

@@ -6,12 +6,12 @@ import random
 import statistics
 from typing import Any
 
-from compilescope.model.artifacts import MemoryArtifacts
-from compilescope.model.benchmark import Benchmark, Machine
-from compilescope.model.bodies import Body, TensorDiff, Violation
-from compilescope.model.event import Event
-from compilescope.model.header import RunHeader
-from compilescope.model.run import Run
+from compilescope.record.artifacts import MemoryArtifacts
+from compilescope.record.benchmark import Benchmark, Machine
+from compilescope.record.bodies import Body, TensorDiff, Violation
+from compilescope.record.event import Event
+from compilescope.record.header import RunHeader
+from compilescope.record.run import Run
 
 MACHINE = Machine(
     name="ada",

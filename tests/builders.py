@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 
-from compilescope.model.artifacts import MemoryArtifacts
-from compilescope.model.bodies import Body, ProcessEnded, ProcessStarted
-from compilescope.model.event import Event
-from compilescope.model.header import RunHeader
-from compilescope.model.run import Run
-from compilescope.model.stack import Frame
+from compilescope.record.artifacts import MemoryArtifacts
+from compilescope.record.bodies import Body, ProcessEnded, ProcessStarted
+from compilescope.record.event import Event
+from compilescope.record.header import RunHeader
+from compilescope.record.run import Run
+from compilescope.record.stack import Frame
 
 ROOT = "/home/ada/project"
 

@@ -7,7 +7,7 @@ import platform
 from importlib.metadata import version
 from types import CodeType
 
-from compilescope.registry.capabilities import load_capabilities
+from compilescope.knowledge.registry.capabilities import load_capabilities
 
 PYTHON = ".".join(platform.python_version_tuple()[:2])
 
@@ -23,7 +23,7 @@ def expected(capability: str) -> bool:
         return capability in there
     if capability.startswith("example/"):
         return True
-    from compilescope.torchapi.capabilities import has
+    from compilescope.instrument.torchapi.capabilities import has
 
     return has(capability)
 

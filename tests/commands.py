@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.cli.main import main
+from compilescope.apps.cli.main import main
 
 
 def called(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:

@@ -18,7 +18,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from compilescope.processes import deadline
+from compilescope.base.processes import deadline
 
 # The same examples in every run: a verdict is the code's, not the dice's. `--hypothesis-profile
 # default` draws others.
@@ -88,6 +88,17 @@ def _is_heavy(path: Path) -> bool:
     return bool(_HEAVY.search(path.read_text(encoding="utf-8")))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def without_what_ray_left() -> Iterator[None]:
+    """Ray sets variables in the process that starts it, where they stay: a program that is started
+    by a later file would run under others than the warm processes that are there already."""
+    before = {name for name in os.environ if name.startswith("RAY_")}
+    yield
+    for name in [name for name in os.environ if name.startswith("RAY_")]:
+        if name not in before:
+            del os.environ[name]
+
+
 _modules_at_freeze, _tests_since_freeze = 300, 0
 
 
@@ -115,7 +126,7 @@ def _skip_guard_timing() -> None:
     """
     global _guards_are_timed
     if _guards_are_timed and "torch._dynamo.guards" in sys.modules:
-        from compilescope.torchapi.compilation.settings import skip_guard_timing
+        from compilescope.instrument.torchapi.compilation.settings import skip_guard_timing
 
         skip_guard_timing()
         _guards_are_timed = False
@@ -155,8 +166,8 @@ def nothing_survives() -> Iterator[None]:
     # After a call of `main` the time limits of this process would count from its start.
     deadline._begun = None
     yield
-    if "compilescope.torchapi.install" in sys.modules:
-        from compilescope.torchapi.install import _AfterImport
+    if "compilescope.instrument.torchapi.install" in sys.modules:
+        from compilescope.instrument.torchapi.install import _AfterImport
 
         assert not [f for f in sys.meta_path if isinstance(f, _AfterImport)]
         assert _wrapped_targets() == []
@@ -171,7 +182,7 @@ def _dynamo_config() -> dict[str, object] | None:
 
 
 def _wrapped_targets() -> list[str]:
-    from compilescope.torchapi.install import all_hooks, find_target
+    from compilescope.instrument.torchapi.install import all_hooks, find_target
 
     wrapped = []
     for hook in all_hooks():

@@ -9,13 +9,13 @@ import msgspec
 import samples
 from benchmark_runs import MACHINE, bench_run, row
 from builders import event, frame, run_of
-from compilescope.model.bodies import TensorDiff, Violation
-from compilescope.model.outcomes import ErrorGrid, WorstValue
-from compilescope.model.run import Run
-from compilescope.scale.job import Finished, JobResult
-from compilescope.scale.store import Store
-from compilescope.sharing.archive import write_archive
-from compilescope.sweep.record import write_place
+from compilescope.record.bodies import TensorDiff, Violation
+from compilescope.record.outcomes import ErrorGrid, WorstValue
+from compilescope.record.run import Run
+from compilescope.report.sharing.archive import write_archive
+from compilescope.scale.jobs.job import Finished, JobResult
+from compilescope.scale.jobs.store import Store
+from compilescope.scale.sweep.record import write_place
 from dashboard_server import Served
 from sweep_samples import BREAK, JOBS, job, sweep_run
 from waiting import until

@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 import uvicorn
 
-from compilescope.dashboard.server.app import listening, server_of
-from compilescope.dashboard.server.options import BrowserLimits, Options
+from compilescope.apps.dashboard.server.app import listening, server_of
+from compilescope.apps.dashboard.server.options import BrowserLimits, Options
 
 TOKEN = "a-token-for-tests"
 

@@ -8,7 +8,7 @@ import signal
 import time
 from pathlib import Path
 
-from compilescope.errors import ToolError
+from compilescope.base.errors import ToolError
 
 
 def tally(folder: Path, log: str) -> int:

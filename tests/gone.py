@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from compilescope.processes.table import is_running
+from compilescope.base.processes.table import is_running
 
 LIMIT_S = 600
 

@@ -17,15 +17,15 @@ from msgspec import inspect
 
 import samples
 from builders import ROOT, event
-from compilescope.model import bodies
-from compilescope.model.artifacts import MemoryArtifacts
-from compilescope.model.bodies import Body, Guard
-from compilescope.model.event import Event
-from compilescope.model.graph import Graph, KernelOrigins, Origins, encode_graph, encode_origins
-from compilescope.model.header import RunHeader
-from compilescope.model.run import Run
-from compilescope.sharing.redaction.policies import POLICIES
-from compilescope.texts import visible
+from compilescope.base.texts import visible
+from compilescope.record import bodies
+from compilescope.record.artifacts import MemoryArtifacts
+from compilescope.record.bodies import Body, Guard
+from compilescope.record.event import Event
+from compilescope.record.graph import Graph, KernelOrigins, Origins, encode_graph, encode_origins
+from compilescope.record.header import RunHeader
+from compilescope.record.run import Run
+from compilescope.report.sharing.redaction.policies import POLICIES
 
 CONTROLS = (
     "\x1b]0;title\x07\x1b]8;;http://evil.example\x1b\\\x1b[8m\x9b2J\r\x08\x7f\x00\x85\u2028\u2029"

@@ -15,10 +15,10 @@ import httpx
 import msgspec
 
 from builders import ROOT, frame
-from compilescope.model.bodies import Body, GraphBreak, ProcessStarted
-from compilescope.model.event import Event, encode
-from compilescope.model.header import RunHeader, write_header
-from compilescope.model.home import create_run, new_run_id
+from compilescope.record.bodies import Body, GraphBreak, ProcessStarted
+from compilescope.record.event import Event, encode
+from compilescope.record.header import RunHeader, write_header
+from compilescope.record.home import create_run, new_run_id
 
 
 class LiveRun:

@@ -10,8 +10,8 @@ import msgspec
 
 from benchmark_runs import benchmark_run, row
 from builders import ROOT, event, frame, run_of
-from compilescope.model.artifacts import DiskArtifacts, MemoryArtifacts
-from compilescope.model.bodies import (
+from compilescope.record.artifacts import DiskArtifacts, MemoryArtifacts
+from compilescope.record.bodies import (
     Benchmark,
     Body,
     BreakEcho,
@@ -53,15 +53,15 @@ from compilescope.model.bodies import (
     VersionsSeen,
     Violation,
 )
-from compilescope.model.event import Event, encode
-from compilescope.model.fix_search import FixedFile, FixLeft, Losses, Placement
-from compilescope.model.graph import Graph, Node, TensorInfo, encode_graph
-from compilescope.model.header import RunHeader, write_header
-from compilescope.model.logged import ModuleStage, OpPlace
-from compilescope.model.outcomes import ComparedInputs, JudgedLimit, WrongOperation
-from compilescope.model.provenance import seal_run
-from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef, Frame
+from compilescope.record.event import Event, encode
+from compilescope.record.fix_search import FixedFile, FixLeft, Losses, Placement
+from compilescope.record.graph import Graph, Node, TensorInfo, encode_graph
+from compilescope.record.header import RunHeader, write_header
+from compilescope.record.logged import ModuleStage, OpPlace
+from compilescope.record.outcomes import ComparedInputs, JudgedLimit, WrongOperation
+from compilescope.record.provenance import seal_run
+from compilescope.record.run import Run
+from compilescope.record.stack import CodeRef, Frame
 from profiles.traces import RECORDED
 from sweep_samples import hostile_sweep, sweep_run
 

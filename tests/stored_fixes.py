@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from compilescope.fixes.diffs import file_diff
-from compilescope.model.header import RunHeader
-from compilescope.model.home import create_run
-from compilescope.repair.search.outcome import SearchResult, keep_run
+from compilescope.change.fixes.diffs import file_diff
+from compilescope.change.repair.search.outcome import SearchResult, keep_run
+from compilescope.record.header import RunHeader
+from compilescope.record.home import create_run
 from repair.delivery.outcomes import attempt, outcome, totals
 
 OLD = """import torch

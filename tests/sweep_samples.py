@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from builders import ROOT, event
-from compilescope.model.artifacts import MemoryArtifacts
-from compilescope.model.bodies import Body, JobCause, JobEnded, Machine
-from compilescope.model.header import RunHeader
-from compilescope.model.run import Run
+from compilescope.record.artifacts import MemoryArtifacts
+from compilescope.record.bodies import Body, JobCause, JobEnded, Machine
+from compilescope.record.header import RunHeader
+from compilescope.record.run import Run
 
 BREAK = JobCause(
     kind="break",

@@ -1,8 +1,9 @@
-"""The house: layers, rooms, and what may be imported where."""
+"""The house: its doors, and what may be imported where."""
 
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,89 +14,32 @@ from parsed_source import nodes_of, tree_of
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "compilescope"
-ROOMS = {
-    "processes",
-    "model",
-    "registry",
-    "source",
-    "findings",
-    "graphs",
-    "profiles",
-    "rules",
-    "analysis",
-    "sharing",
-    "torchapi",
-    "tensors",
-    "recorder",
-    "report",
-    "llm",
-    "cli",
+DOORS = {
+    "apps",
     "backends",
-    "diff",
+    "base",
+    "change",
+    "instrument",
+    "knowledge",
     "logs",
-    "minify",
-    "fixes",
-    "repair",
-    "site",
-    "learn",
-    "demo",
-    "bench",
-    "tune",
-    "sweep",
-    "dashboard",
-    "scale",
-    "pytest_plugin",
-}
-FRONT = {
-    "__init__.py",
-    "__main__.py",
-    "accelerators.py",
-    "automatic.py",
-    "bundles.py",
-    "digests.py",
-    "numbers.py",
-    "errors.py",
-    "front.py",
-    "local_requests.py",
-    "magics.py",
-    "inspector.py",
-    "objects.py",
-    "outputs.py",
-    "patterns.py",
-    "texts.py",
-    "plugins.py",
-    "project.py",
-    "settings.py",
-    "version.py",
-}
-TORCH_FREE = (
-    "model",
-    "registry",
-    "source",
-    "findings",
-    "graphs",
-    "profiles",
-    "rules",
-    "analysis",
-    "sharing",
-    "fixes",
+    "measure",
+    "record",
     "report",
-    "llm",
-    "logs",
-    "site",
-    "learn",
-    "demo",
     "scale",
-    "sweep",
-    "dashboard",
-    "outputs",
-    "processes",
-    "cli",
-    "plugins",
-    "bundles",
-    "errors",
-    "project",
-    "settings",
+}
+ALONE = {"__init__.py", "__main__.py", "py.typed"}
+TORCH_FREE = (
+    "apps/cli",
+    "apps/dashboard",
+    "apps/demo",
+    "apps/learn",
+    "base",
+    "change/fixes",
+    "knowledge",
+    "logs",
+    "record",
+    "report",
+    "scale",
 )
 
 _BLOCK_TORCH = """
@@ -108,19 +52,24 @@ sys.meta_path.insert(0, Block())
 """
 
 # A command is a file, or a folder with what only that command needs.
-COMMANDS = sorted((PACKAGE / "cli" / "commands").glob("[a-z]*"))
+COMMANDS = sorted((PACKAGE / "apps/cli/commands").glob("[a-z]*"))
 
 
 def sources() -> list[Path]:
     """The tool's own code: examples, lessons and programs are like users', and never imported."""
-    rooms = ("registry/examples", "lessons", "demo/programs", "sweep/programs")
-    theirs = {PACKAGE / room for room in rooms}
-    theirs |= {*PACKAGE.glob("rules/*/examples"), *PACKAGE.glob("fixes/*/examples")}
+    data = (
+        "knowledge/registry/examples",
+        "apps/lessons",
+        "apps/demo/programs",
+        "scale/sweep/programs",
+    )
+    theirs = {PACKAGE / folder for folder in data}
+    theirs |= {*PACKAGE.glob("*/rules/*/examples"), *PACKAGE.glob("*/fixes/*/examples")}
     return sorted(path for path in PACKAGE.rglob("*.py") if not theirs & set(path.parents))
 
 
 _ALL_HELPS = """
-from compilescope.cli.main import main
+from compilescope.apps.cli.main import main
 for command in {commands!r}:
     sys.argv = ["compilescope", *command, "--help"]
     try:
@@ -130,17 +79,31 @@ for command in {commands!r}:
 """
 
 
-def test_every_file_has_a_room() -> None:
-    for path in sources():
-        inside = path.relative_to(PACKAGE)
-        assert inside.parts[0] in ROOMS | FRONT, f"{inside} has no room"
+def test_the_package_is_its_doors() -> None:
+    found = {path.name for path in PACKAGE.iterdir() if path.name != "__pycache__"}
+    assert found == DOORS | ALONE
+
+
+def test_every_door_says_what_it_is_for() -> None:
+    for door in sorted(DOORS):
+        text = (PACKAGE / door / "README.md").read_text()
+        assert text.startswith(f"# {door}\n") and len(text.splitlines()) <= 24, door
+        # What it tells to read is there.
+        named = re.findall(r"^\d\. `([\w/.]+)`", text, re.M)
+        assert len(named) == 3 and all((PACKAGE / door / name).exists() for name in named), door
+
+
+def test_no_door_is_called_like_a_public_name() -> None:
+    import compilescope
+
+    assert not DOORS & set(compilescope.__all__)
 
 
 def test_torch_free_packages_import_with_torch_blocked() -> None:
     names = [
         f"compilescope.{'.'.join(path.relative_to(PACKAGE).with_suffix('').parts)}"
         for path in sources()
-        if path.relative_to(PACKAGE).with_suffix("").parts[0] in TORCH_FREE
+        if path.relative_to(PACKAGE).as_posix().startswith(TORCH_FREE)
     ]
     # A command may be called `import`, which the statement could not name.
     names = [name.removesuffix(".__init__") for name in names]
@@ -170,7 +133,7 @@ def test_every_public_name_is_there() -> None:
 def test_only_torchapi_reaches_into_torch() -> None:
     """Private names of torch live in one package."""
     for path in sources():
-        room = path.relative_to(PACKAGE).parts[0]
+        room = path.relative_to(PACKAGE).parts[1:2]
         for node in nodes_of(path):
             modules = []
             if isinstance(node, ast.ImportFrom) and node.module:
@@ -178,7 +141,7 @@ def test_only_torchapi_reaches_into_torch() -> None:
             elif isinstance(node, ast.Import):
                 modules = [alias.name for alias in node.names]
             private = [m for m in modules if m.startswith("torch.") and "._" in m]
-            assert not private or room == "torchapi", f"{path}: {private}"
+            assert not private or room == ("torchapi",), f"{path}: {private}"
 
 
 def test_only_the_settings_read_the_environment() -> None:
@@ -197,7 +160,7 @@ def test_only_the_settings_read_the_environment() -> None:
 def test_only_the_cli_prints() -> None:
     for path in sources():
         # What is embedded is the source of scripts, which print for themselves.
-        if path.relative_to(PACKAGE).parts[0] == "cli" or path.parent.name == "embedded":
+        if path.is_relative_to(PACKAGE / "apps/cli") or path.parent.name == "embedded":
             continue
         calls = [
             node
@@ -207,7 +170,7 @@ def test_only_the_cli_prints() -> None:
         assert not calls, path
 
 
-READ_WHOLE = {"fixes/index.py": "one table: which fix is asked about which kind of finding"}
+READ_WHOLE = {"change/fixes/index.py": "one table: which fix is asked about which kind of finding"}
 """Files of more than `MOST_LINES` that read better whole, and why."""
 MOST_LINES = 560
 """Chosen: some concepts take as many; splitting them at 500 made halves that nobody reads alone."""
@@ -241,13 +204,13 @@ TENSORS = {
     "tensor",
     "zeros",
 }
-BESIDE_A_PROGRAM = {"repair", "tensors", "diff"}
+BESIDE_A_PROGRAM = ("change/repair", "measure/tensors", "measure/diff")
 
 
 def test_tensors_of_ours_ignore_the_default_device_of_a_program() -> None:
     """A program may have called `torch.set_default_device`."""
     for path in sources():
-        if path.relative_to(PACKAGE).parts[0] not in BESIDE_A_PROGRAM:
+        if not path.relative_to(PACKAGE).as_posix().startswith(BESIDE_A_PROGRAM):
             continue
         for node in nodes_of(path):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):

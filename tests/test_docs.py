@@ -9,15 +9,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from compilescope.analysis.digest import Digest
-from compilescope.analysis.json_form import (
+from compilescope.knowledge.analysis.digest import Digest
+from compilescope.knowledge.analysis.json_form import (
     EAGER_KEYS,
     FAILURE_KEYS,
     FINDING_KEYS,
     GUARD_KEYS,
     SITE_KEYS,
 )
-from compilescope.findings.recompiles import RecompiledFrame
+from compilescope.knowledge.findings.recompiles import RecompiledFrame
 from docs_pages import page_text, pages
 
 ROOT = Path(__file__).parent.parent
@@ -69,11 +69,11 @@ def test_the_promised_keys_are_there() -> None:
 
 def test_every_hook_and_command_has_its_words() -> None:
     capture = page_text("capture")
-    for path in (ROOT / "src/compilescope/torchapi/hooks").glob("[a-z]*.py"):
+    for path in (ROOT / "src/compilescope/instrument/torchapi/hooks").glob("[a-z]*.py"):
         hooks = re.findall(r'id="([\w-]+)"', path.read_text())
         assert hooks and all(f"`{hook}`" in capture for hook in hooks), path.name
     everything = "".join(path.read_text(encoding="utf-8") for path in pages())
-    for path in (ROOT / "src/compilescope/cli/commands").glob("[a-z]*"):
+    for path in (ROOT / "src/compilescope/apps/cli/commands").glob("[a-z]*"):
         name = path.stem.replace("_", "-")
         assert f"compilescope {name}" in everything, name
 

@@ -26,12 +26,12 @@ import pytest
 import compilescope
 import samples
 from commands import called
-from compilescope.cli.main import group
+from compilescope.apps.cli.main import group
 from docs_pages import README, ROOT, CommandBlock, command_blocks, page_text, pages, shown_files
 
 WORLD = ROOT / "tests" / "programs" / "documented"
 LOGS = ROOT / "tests" / "logs" / "golden"
-MODELS = ROOT / "src" / "compilescope" / "sweep" / "programs" / "transformers_model.py"
+MODELS = ROOT / "src" / "compilescope" / "scale" / "sweep" / "programs" / "transformers_model.py"
 BIN = str(Path(sys.executable).parent)
 BLOCKS = [block for path in pages() for block in command_blocks(path)]
 READERS = {

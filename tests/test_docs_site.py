@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.cli.main import GROUPS
-from compilescope.fixes.catalogue import all_fixes
+from compilescope.apps.cli.main import GROUPS
+from compilescope.change.fixes.catalogue import all_fixes
 from docs_pages import DOCS, README, ROOT, pages
 
 BUILD = DOCS / "build.py"

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import msgspec
 
-from compilescope.findings.breaks import BreakFinding
-from compilescope.fixes.diffs import file_diff
-from compilescope.minify import logged_repros
-from compilescope.minify.logged_program import file_name
-from compilescope.minify.logged_repros import example_parts
-from compilescope.minify.script.conclusion import ending_source, exits
-from compilescope.minify.script.graph_script import _one_line as graph_comment
-from compilescope.minify.source.findings import SourceFinding
-from compilescope.minify.source.script import Story, finished_script
-from compilescope.repair.delivery.script import ScriptRecipe, make_script
+from compilescope.change.fixes.diffs import file_diff
+from compilescope.change.minify import logged_repros
+from compilescope.change.minify.logged_program import file_name
+from compilescope.change.minify.logged_repros import example_parts
+from compilescope.change.minify.script.conclusion import ending_source, exits
+from compilescope.change.minify.script.graph_script import _one_line as graph_comment
+from compilescope.change.minify.source.findings import SourceFinding
+from compilescope.change.minify.source.script import Story, finished_script
+from compilescope.change.repair.delivery.script import ScriptRecipe, make_script
+from compilescope.knowledge.findings.breaks import BreakFinding
 from hostile import HALF, Makers, steering
 
 CODE = "\"\"\"\nimport os; os.hurt()\n'''\nimport os; os.hurt()\r\nimport os; os.hurt()\\"

@@ -14,11 +14,11 @@ pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 import compilescope  # noqa: E402
-from compilescope.errors import ToolError  # noqa: E402
-from compilescope.inspector import GuardReport  # noqa: E402
+from compilescope.apps.inspector import GuardReport  # noqa: E402
+from compilescope.base.errors import ToolError  # noqa: E402
+from compilescope.instrument.torchapi.guards import cost  # noqa: E402
+from compilescope.instrument.torchapi.guards.checks import child_nodes  # noqa: E402
 from compilescope.report.guards import costliest  # noqa: E402
-from compilescope.torchapi.guards import cost  # noqa: E402
-from compilescope.torchapi.guards.checks import child_nodes  # noqa: E402
 
 
 class Block(torch.nn.Module):

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.errors import ToolError
-from compilescope.model.home import make_home
-from compilescope.outputs import check_output, is_report, is_repro, write_output
+from compilescope.base.errors import ToolError
+from compilescope.base.outputs import check_output, is_report, is_repro, write_output
+from compilescope.record.home import make_home
 
 
 def test_only_ours_is_replaced_without_force(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from compilescope.errors import ToolError
-from compilescope.plugins import discover
+from compilescope.base.errors import ToolError
+from compilescope.base.plugins import discover
 
 
 def make_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **modules: str) -> ModuleType:

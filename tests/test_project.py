@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.errors import ToolError
-from compilescope.project import Project, read_project
+from compilescope.base.errors import ToolError
+from compilescope.base.project import Project, read_project
 
 
 def project(folder: Path, text: str) -> Path:

@@ -18,20 +18,20 @@ from typing import Any
 import pytest
 
 from builders import event, frame, run_of
-from compilescope.analysis.gate.verdict import GateLimits
-from compilescope.errors import ToolError
-from compilescope.model.bodies import (
+from compilescope.apps.pytest_plugin.marker import TestLimits, read_marker
+from compilescope.apps.pytest_plugin.summary import drawn, shortfall, summary_blocks, tallies
+from compilescope.base.errors import ToolError
+from compilescope.knowledge.analysis.gate.verdict import GateLimits
+from compilescope.record.bodies import (
     CompileFailed,
     GraphBreak,
     GraphCaptured,
     ProcessStarted,
     ToolFault,
 )
-from compilescope.model.eventfile import event_files
-from compilescope.model.header import read_header
-from compilescope.model.run import Run
-from compilescope.pytest_plugin.marker import TestLimits, read_marker
-from compilescope.pytest_plugin.summary import drawn, shortfall, summary_blocks, tallies
+from compilescope.record.eventfile import event_files
+from compilescope.record.header import read_header
+from compilescope.record.run import Run
 from recorder.harness import environment, finish, latest_folder, latest_run, start
 
 MODEL = """
@@ -267,7 +267,7 @@ def command(*words: str) -> list[str]:
     """
     entries = importlib.metadata.entry_points(group="pytest11")
     known = any(entry.value.startswith("compilescope.") for entry in entries)
-    plugin = [] if known else ["-p", "compilescope.pytest_plugin"]
+    plugin = [] if known else ["-p", "compilescope.apps.pytest_plugin"]
     return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:logging",
             "-p", "no:randomly", "-p", "no:hypothesispytest", "-p", "no:anyio",
             *plugin, "--strict-markers", *words]  # fmt: skip
@@ -321,11 +321,12 @@ def test_it_is_silent_until_used(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(
         "import sys\n"
         "def pytest_unconfigure():\n"
-        "    assert 'compilescope.pytest_plugin' in sys.modules\n"
+        "    assert 'compilescope.apps.pytest_plugin' in sys.modules\n"
         "    heavy = [m for m in ('torch', 'msgspec', 'rich', 'click') if m in sys.modules]\n"
         "    ours = [m for m in sys.modules if m.startswith('compilescope.')]\n"
         "    assert not heavy, heavy\n"
-        "    assert sorted(ours) == ['compilescope.pytest_plugin', 'compilescope.version'], ours\n"
+        "    assert sorted(ours) == ['compilescope.apps', 'compilescope.apps.pytest_plugin',"
+        " 'compilescope.base', 'compilescope.base.version'], ours\n"
     )
     status, output = run_pytest(tmp_path)
     assert status == 0, output
@@ -661,7 +662,7 @@ def test_hooks_are_off_between_tests_with_limits(tmp_path: Path) -> None:
     text = """
 import pytest
 import torch
-from compilescope.torchapi.install import find_target, all_hooks
+from compilescope.instrument.torchapi.install import find_target, all_hooks
 import sys
 from model import broken, run
 

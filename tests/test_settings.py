@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.errors import ToolError
-from compilescope.settings import MockSettings, read_mock_settings, state_folder
+from compilescope.base.errors import ToolError
+from compilescope.base.settings import MockSettings, read_mock_settings, state_folder
 
 
 def test_nothing_set_means_the_documented_defaults() -> None:

@@ -16,10 +16,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from compilescope.cli.streams import exact, guard_streams, put, put_json
-from compilescope.report.blocks import Excerpt, Listing, MarkedLine, MarkedLines, SourceFile
-from compilescope.report.render.visible_blocks import cleaned
-from compilescope.texts import (
+from compilescope.apps.cli.streams import exact, guard_streams, put, put_json
+from compilescope.base.texts import (
     as_prose,
     ascii_json,
     begun,
@@ -33,6 +31,8 @@ from compilescope.texts import (
     visible,
     whole_number,
 )
+from compilescope.report.blocks import Excerpt, Listing, MarkedLine, MarkedLines, SourceFile
+from compilescope.report.render.visible_blocks import cleaned
 
 NASTY = st.text(
     st.sampled_from(

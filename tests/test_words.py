@@ -120,7 +120,7 @@ def _is_code(text: str) -> bool:
 
 
 def source_texts() -> list[Text]:
-    skipped = (SOURCE / "registry" / "examples", SOURCE / "minify" / "source_passes")
+    skipped = (SOURCE / "knowledge/registry/examples", SOURCE / "change/minify/source_passes")
     paths = [
         path
         for path in sorted(SOURCE.rglob("*.py"))
@@ -147,7 +147,7 @@ def lesson_texts() -> list[Text]:
     """The prose of lessons stands in comments."""
     return [
         Text(f"{path.relative_to(ROOT)}:{number}", re.sub(r"`[^`]*`", "`…`", line))
-        for path in sorted((SOURCE / "lessons").glob("*.py"))
+        for path in sorted((SOURCE / "apps/lessons").glob("*.py"))
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
         if line.startswith("#")
     ]

@@ -29,10 +29,10 @@ from mutating import (
 
 import samples as samples  # Also for mutated_runs.py, which would not find it by itself.
 from builders import event, frame, run_of
-from compilescope.model.artifacts import artifact_name
-from compilescope.model.bodies import Body
-from compilescope.model.provenance import SEALS
-from compilescope.model.run import Run
+from compilescope.record.artifacts import artifact_name
+from compilescope.record.bodies import Body
+from compilescope.record.provenance import SEALS
+from compilescope.record.run import Run
 
 Mutation = Callable[[Path, random.Random], None]
 KINDS = get_args(Body)

@@ -101,8 +101,8 @@ def clock_cost(calls: int = 20_000) -> float:
 
 def time_hooks(clocks: Clocks) -> None:
     """From now on, hooks are put on with clocks around them."""
-    from compilescope.torchapi import install
-    from compilescope.torchapi.hook import observed
+    from compilescope.instrument.torchapi import install
+    from compilescope.instrument.torchapi.hook import observed
 
     def observed_and_timed(original: Clocked, hook: Any, watch: Any) -> Clocked:
         def label(args: tuple[Any, ...]) -> str:

@@ -119,7 +119,7 @@ def rehearse(commands: list[list[str]], folder: Path, variables: Mapping[str, st
                 sys.stdout = sys.stderr = nowhere
                 sys.argv = ["compilescope", *words]
                 with contextlib.suppress(SystemExit):
-                    importlib.import_module("compilescope.cli.main").main()
+                    importlib.import_module("compilescope.apps.cli.main").main()
     finally:
         os.chdir(before[0])
         os.environ.clear()
@@ -366,7 +366,7 @@ def _take_streams(source: int, out: int, said: int, encoding: str) -> None:
 
 def _as_process(words: list[str] | Callable[[], object]) -> int:
     """What Python does around a program: its status, its traceback, its last flush."""
-    from compilescope.cli.main import main
+    from compilescope.apps.cli.main import main
 
     if not callable(words):
         sys.argv, words = ["compilescope", *words], main

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compilescope.model.bodies import (
+from compilescope.record.bodies import (
     Body,
     BreakOutcome,
     CacheEntryMiss,
@@ -18,8 +18,8 @@ from compilescope.model.bodies import (
     SourceSeen,
     Violation,
 )
-from compilescope.model.event import Event
-from compilescope.model.stack import CodeRef, Frame
+from compilescope.record.event import Event
+from compilescope.record.stack import CodeRef, Frame
 
 SOURCE = "import torch\n\n" + "\n".join(
     f"def f{k}(x, n={k}):\n    for _ in range(3):\n        y = x.item()\n    return x + y + n\n"

@@ -10,10 +10,15 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from compilescope.version import VERSION as __version__
+from compilescope.base.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from compilescope.accelerators import aot_mock_backend, mini_backend, mock_backend
+    from compilescope.apps.accelerators import aot_mock_backend, mini_backend, mock_backend
+    from compilescope.apps.front import Capture, capture, explain, load
+    from compilescope.apps.inspector import GuardInspector
+    from compilescope.apps.magics import load_ipython_extension as load_ipython_extension
+    from compilescope.apps.magics import unload_ipython_extension as unload_ipython_extension
+    from compilescope.apps.numbers import KernelDiffHarness
     from compilescope.backends.adapters.base import AcceleratorAdapter
     from compilescope.backends.adapters.capabilities import AcceleratorCapabilities
     from compilescope.backends.adapters.contract import CompilationResult, CompilationStatus
@@ -21,23 +26,18 @@ if TYPE_CHECKING:
     from compilescope.backends.adapters.references import InductorAdapter, MockAdapter
     from compilescope.backends.mini.adapter import MiniAdapter
     from compilescope.backends.mock.messages import ConstraintError
-    from compilescope.diff.pictures import VisualizationConfig
-    from compilescope.diff.report import DiffReport
-    from compilescope.front import Capture, capture, explain, load
-    from compilescope.inspector import GuardInspector
-    from compilescope.magics import load_ipython_extension as load_ipython_extension
-    from compilescope.magics import unload_ipython_extension as unload_ipython_extension
-    from compilescope.minify.repros import save_repro
-    from compilescope.numbers import KernelDiffHarness
+    from compilescope.change.minify.repros import save_repro
+    from compilescope.knowledge.rules.constraints.dtype import DtypeConstraint
+    from compilescope.knowledge.rules.constraints.layout import LayoutConstraint
+    from compilescope.knowledge.rules.constraints.memory import MemoryConstraint
+    from compilescope.knowledge.rules.constraints.operators import UnsupportedOpsConstraint
+    from compilescope.knowledge.rules.constraints.shape import ShapeConstraint
+    from compilescope.knowledge.rules.hardware.constraint import Constraint
+    from compilescope.measure.diff.pictures import VisualizationConfig
+    from compilescope.measure.diff.report import DiffReport
+    from compilescope.measure.tensors.comparison import compare_tensors
+    from compilescope.measure.tensors.tolerances import ComparisonConfig
     from compilescope.report.islands import islands_text
-    from compilescope.rules.constraints.dtype import DtypeConstraint
-    from compilescope.rules.constraints.layout import LayoutConstraint
-    from compilescope.rules.constraints.memory import MemoryConstraint
-    from compilescope.rules.constraints.operators import UnsupportedOpsConstraint
-    from compilescope.rules.constraints.shape import ShapeConstraint
-    from compilescope.rules.hardware.constraint import Constraint
-    from compilescope.tensors.comparison import compare_tensors
-    from compilescope.tensors.tolerances import ComparisonConfig
 
 __all__ = [
     "AcceleratorAdapter",
@@ -76,35 +76,35 @@ _HOMES = {
     "AcceleratorAdapter": "backends.adapters.base",
     "AcceleratorCapabilities": "backends.adapters.capabilities",
     "AdapterError": "backends.adapters.island",
-    "Capture": "front",
+    "Capture": "apps.front",
     "CompilationResult": "backends.adapters.contract",
     "CompilationStatus": "backends.adapters.contract",
-    "ComparisonConfig": "tensors.tolerances",
-    "Constraint": "rules.hardware.constraint",
+    "ComparisonConfig": "measure.tensors.tolerances",
+    "Constraint": "knowledge.rules.hardware.constraint",
     "ConstraintError": "backends.mock.messages",
-    "DiffReport": "diff.report",
-    "DtypeConstraint": "rules.constraints.dtype",
-    "GuardInspector": "inspector",
+    "DiffReport": "measure.diff.report",
+    "DtypeConstraint": "knowledge.rules.constraints.dtype",
+    "GuardInspector": "apps.inspector",
     "InductorAdapter": "backends.adapters.references",
-    "KernelDiffHarness": "numbers",
-    "LayoutConstraint": "rules.constraints.layout",
-    "MemoryConstraint": "rules.constraints.memory",
+    "KernelDiffHarness": "apps.numbers",
+    "LayoutConstraint": "knowledge.rules.constraints.layout",
+    "MemoryConstraint": "knowledge.rules.constraints.memory",
     "MiniAdapter": "backends.mini.adapter",
     "MockAdapter": "backends.adapters.references",
-    "ShapeConstraint": "rules.constraints.shape",
-    "UnsupportedOpsConstraint": "rules.constraints.operators",
-    "VisualizationConfig": "diff.pictures",
-    "aot_mock_backend": "accelerators",
-    "capture": "front",
-    "compare_tensors": "tensors.comparison",
-    "explain": "front",
+    "ShapeConstraint": "knowledge.rules.constraints.shape",
+    "UnsupportedOpsConstraint": "knowledge.rules.constraints.operators",
+    "VisualizationConfig": "measure.diff.pictures",
+    "aot_mock_backend": "apps.accelerators",
+    "capture": "apps.front",
+    "compare_tensors": "measure.tensors.comparison",
+    "explain": "apps.front",
     "islands_text": "report.islands",
-    "load": "front",
-    "load_ipython_extension": "magics",
-    "mini_backend": "accelerators",
-    "mock_backend": "accelerators",
-    "save_repro": "minify.repros",
-    "unload_ipython_extension": "magics",
+    "load": "apps.front",
+    "load_ipython_extension": "apps.magics",
+    "mini_backend": "apps.accelerators",
+    "mock_backend": "apps.accelerators",
+    "save_repro": "change.minify.repros",
+    "unload_ipython_extension": "apps.magics",
 }
 """Where the public names live, and those that IPython asks for."""
 _BACKENDS = ("AcceleratorAdapter", "InductorAdapter", "MiniAdapter", "MockAdapter")
@@ -121,7 +121,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'compilescope' has no attribute {name!r}")
     found = getattr(importlib.import_module(f"compilescope.{_HOMES[name]}"), name)
     if name in _BACKENDS:
-        from compilescope.automatic import begin
+        from compilescope.instrument.automatic import begin
 
         begin()
     return found

@@ -10,8 +10,8 @@ what they make until they end, and looking at 700 each time is a twentieth of a 
 
 def command() -> NoReturn:
     gc.set_threshold(_YOUNG_OBJECTS)
-    from compilescope.cli.main import main
-    from compilescope.cli.streams import end_process
+    from compilescope.apps.cli.main import main
+    from compilescope.apps.cli.streams import end_process
 
     try:
         main()

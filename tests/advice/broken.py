@@ -6,10 +6,10 @@ import socket
 from pathlib import Path
 
 from builders import event, run_of
-from compilescope.model.artifacts import MemoryArtifacts
-from compilescope.model.bodies import Body, GraphBreak, SourceSeen
-from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef, Frame, origin_of
+from compilescope.record.artifacts import MemoryArtifacts
+from compilescope.record.bodies import Body, GraphBreak, SourceSeen
+from compilescope.record.run import Run
+from compilescope.record.stack import CodeRef, Frame, origin_of
 
 PRINT = GraphBreak(
     gb_type="Failed to trace builtin operator",

@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from advice.running import Program
-from compilescope.plugins import discover
-from compilescope.registry.cases import ExampleFile, load_examples
-from compilescope.rules import breaks
-from compilescope.rules import recompiles as guards
-from compilescope.rules.causes.rule import BreakRule, GuardRule
+from compilescope.base.plugins import discover
+from compilescope.knowledge.registry.cases import ExampleFile, load_examples
+from compilescope.knowledge.rules import breaks
+from compilescope.knowledge.rules import recompiles as guards
+from compilescope.knowledge.rules.causes.rule import BreakRule, GuardRule
 
 TESTS = Path(__file__).parent.parent
 _FIX_MODELS = TESTS.parent / "benchmarks" / "fix_models"

@@ -22,17 +22,17 @@ import msgspec
 import torch
 
 from advice.values import Kept
-from compilescope.model.header import RunHeader, write_header
-from compilescope.model.home import create_run, new_run_id
-from compilescope.recorder.journal import DiskJournal
-from compilescope.recorder.session import recording
-from compilescope.torchapi.regions import CompiledRegion, Regions
-from compilescope.version import VERSION
+from compilescope.base.version import VERSION
+from compilescope.instrument.recorder.journal import DiskJournal
+from compilescope.instrument.recorder.session import recording
+from compilescope.instrument.torchapi.regions import CompiledRegion, Regions
+from compilescope.record.header import RunHeader, write_header
+from compilescope.record.home import create_run, new_run_id
 
 
 def modules_of_a_compilation() -> list[str]:
     """What is imported when a first program compiles, breaks and trains."""
-    from compilescope.recorder.journal import MemoryJournal
+    from compilescope.instrument.recorder.journal import MemoryJournal
 
     before = set(sys.modules)
 

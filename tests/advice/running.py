@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from compilescope.model.run import Run, read_run
+from compilescope.record.run import Run, read_run
 
 HERE = Path(__file__).parent
 _LIMIT_S = 240.0

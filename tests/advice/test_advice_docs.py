@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from advice.kinds import MECHANICAL_BREAKS, MECHANICAL_RECOMPILES, OTHERS
-from compilescope.findings.remedy import Advice
-from compilescope.rules.causes.explanations import break_rules, guard_rules
+from compilescope.knowledge.findings.remedy import Advice
+from compilescope.knowledge.rules.causes.explanations import break_rules, guard_rules
 from docs_pages import page_text
 
 PAGE = page_text("advice")

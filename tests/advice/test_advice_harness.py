@@ -10,8 +10,8 @@ import pytest
 from advice.comparing import difference, steady
 from advice.running import Program, WarmProcess
 from advice.trying import Trial, Tried
-from compilescope.findings.remedy import Advice
-from compilescope.fixes.diffs import file_diff
+from compilescope.change.fixes.diffs import file_diff
+from compilescope.knowledge.findings.remedy import Advice
 
 pytestmark = pytest.mark.torch
 

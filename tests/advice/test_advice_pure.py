@@ -11,11 +11,11 @@ import msgspec
 import pytest
 
 from advice.broken import BRANCH, broken_run
-from compilescope.analysis.digest import digest
-from compilescope.findings.remedy import Advice, is_not_tried
-from compilescope.fixes.advice import advised
-from compilescope.model.bodies import FixAttempt, GraphBreak
-from compilescope.model.run import Run, read_run
+from compilescope.change.fixes.advice import advised
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.findings.remedy import Advice, is_not_tried
+from compilescope.record.bodies import FixAttempt, GraphBreak
+from compilescope.record.run import Run, read_run
 from samples import store
 
 PROGRAM = """import torch
@@ -65,7 +65,7 @@ def test_a_stored_run_says_the_same_with_torch_blocked(tmp_path: Path) -> None:
     here = json.loads(msgspec.json.encode(advice_of(read_run(folder))))
     assert here[0]["diff"]
     code = BLOCK_TORCH + "sys.argv = ['compilescope', 'explain', '--json', sys.argv[1]]\n"
-    code += "from compilescope.cli.main import main\nmain()"
+    code += "from compilescope.apps.cli.main import main\nmain()"
     done = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     (site,) = json.loads(done.stdout)["sites"]
@@ -259,8 +259,8 @@ def test_a_limit_says_that_nobody_tried(tmp_path: Path, monkeypatch: pytest.Monk
     run = broken_run(tmp_path, file, text, 'print("between")')
     offered = advice_of(run)
     assert offered[0].diff
-    monkeypatch.setattr("compilescope.analysis.partial_digest._LONG", 0)
-    monkeypatch.setattr("compilescope.fixes.advice._LARGEST_OF_LONG", 5_000)
+    monkeypatch.setattr("compilescope.knowledge.analysis.partial_digest._LONG", 0)
+    monkeypatch.setattr("compilescope.change.fixes.advice._LARGEST_OF_LONG", 5_000)
     limited = advice_of(run)
     # What is read first says what to do, and at the end what would look further.
     assert limited[0].status == "by hand" and not is_not_tried(limited)
@@ -276,7 +276,7 @@ def test_files_beyond_the_limit_are_not_called_fixed_by_hand(
     """The fixes may pass over a file that they cannot have: the adviser must not."""
     file = written(tmp_path, PROGRAM)
     run = broken_run(tmp_path, file, PROGRAM, 'print("between")')
-    monkeypatch.setattr("compilescope.analysis.partial_digest._LONG", 0)
-    monkeypatch.setattr("compilescope.fixes.subject._ALWAYS_PARSED", 0)
-    monkeypatch.setattr("compilescope.fixes.advice._SOURCE_OF_CAUSE", -1)
+    monkeypatch.setattr("compilescope.knowledge.analysis.partial_digest._LONG", 0)
+    monkeypatch.setattr("compilescope.change.fixes.subject._ALWAYS_PARSED", 0)
+    monkeypatch.setattr("compilescope.change.fixes.advice._SOURCE_OF_CAUSE", -1)
     assert "--cause 1` looks for a fix" in advice_of(run)[-1].text

@@ -14,20 +14,20 @@ from typing import Any, Literal
 
 from advice.comparing import as_stated, difference, names_difference, steady
 from advice.running import Program, Ran, WarmProcess
-from compilescope.analysis.digest import Digest, digest
-from compilescope.analysis.findings import findings
-from compilescope.findings.breaks import BreakFinding
-from compilescope.findings.failures import FailureFinding
-from compilescope.findings.finding import Finding
-from compilescope.findings.remedy import Advice
-from compilescope.fixes.advice import advised
-from compilescope.fixes.catalogue import fixes_for
-from compilescope.fixes.diffs import patch_diff
-from compilescope.fixes.patch import Patch
-from compilescope.fixes.subject import Program as ProgramVersion
-from compilescope.fixes.subject import subjects_of
-from compilescope.repair.trials.printed_output import compare_output
-from compilescope.source.refusals import Refused
+from compilescope.change.fixes.advice import advised
+from compilescope.change.fixes.catalogue import fixes_for
+from compilescope.change.fixes.diffs import patch_diff
+from compilescope.change.fixes.patch import Patch
+from compilescope.change.fixes.subject import Program as ProgramVersion
+from compilescope.change.fixes.subject import subjects_of
+from compilescope.change.repair.trials.printed_output import compare_output
+from compilescope.knowledge.analysis.digest import Digest, digest
+from compilescope.knowledge.analysis.findings import findings
+from compilescope.knowledge.findings.breaks import BreakFinding
+from compilescope.knowledge.findings.failures import FailureFinding
+from compilescope.knowledge.findings.finding import Finding
+from compilescope.knowledge.findings.remedy import Advice
+from compilescope.knowledge.source.refusals import Refused
 
 Result = Literal[
     "held", "no diff", "cause stays", "results differ", "crash", "patch does not apply"

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from compilescope.tensors.structure import Lazy, Opaque, take_apart
+from compilescope.measure.tensors.structure import Lazy, Opaque, take_apart
 
 _MOST_NUMBERS = 512
 _MOST_CALLS = 200

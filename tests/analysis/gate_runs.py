@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from builders import ROOT, event, frame, run_of
-from compilescope.model.bodies import (
+from compilescope.record.bodies import (
     CacheEntryMiss,
     CompileFailed,
     FailedGuard,
@@ -14,10 +14,10 @@ from compilescope.model.bodies import (
     GraphCaptured,
     Recompile,
 )
-from compilescope.model.event import Event, encode
-from compilescope.model.home import create_run
-from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef, Frame
+from compilescope.record.event import Event, encode
+from compilescope.record.home import create_run
+from compilescope.record.run import Run
+from compilescope.record.stack import CodeRef, Frame
 
 CODE = CodeRef(f"{ROOT}/model.py", 6, "forward")
 LIBRARY = "/venv/lib/python3.11/site-packages/faux/ops.py"

@@ -10,7 +10,7 @@ import runpy
 import warnings
 from pathlib import Path
 
-from compilescope.model.run import Run
+from compilescope.record.run import Run
 
 ZOO = Path(__file__).parent.parent / "zoo" / "programs"
 

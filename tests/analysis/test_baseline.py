@@ -10,18 +10,18 @@ import pytest
 
 from analysis.gate_runs import HOSTILE, LIBRARY, a_break, a_failure, a_library_break, a_recompile
 from builders import ROOT, run_of
-from compilescope.analysis.digest import digest
-from compilescope.analysis.findings import findings
-from compilescope.analysis.gate.baseline import (
+from compilescope.base.errors import ToolError
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.analysis.findings import findings
+from compilescope.knowledge.analysis.gate.baseline import (
     Baseline,
     baseline_of,
     encoded,
     read_baseline,
     write_baseline,
 )
-from compilescope.analysis.gate.verdict import AcceptedFinding
-from compilescope.errors import ToolError
-from compilescope.model.event import Event
+from compilescope.knowledge.analysis.gate.verdict import AcceptedFinding
+from compilescope.record.event import Event
 
 EVENTS = (a_break(), a_break(20, "    print(h)"), a_library_break(), a_recompile(), a_failure())
 

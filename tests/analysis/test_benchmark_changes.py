@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from benchmark_runs import MACHINE, bench_run, row, timed
-from compilescope.analysis.benchmark_changes import (
+from compilescope.knowledge.analysis.benchmark_changes import (
     NO_CONTROL,
     NOISE,
     NOISY_CONTROL,
@@ -18,8 +18,8 @@ from compilescope.analysis.benchmark_changes import (
     BenchmarkComparison,
     compare_benchmarks,
 )
-from compilescope.model.benchmark import Machine
-from compilescope.model.run import Run
+from compilescope.record.benchmark import Machine
+from compilescope.record.run import Run
 from compilescope.report.benchmark_changes import change_text
 
 pytest.importorskip("scipy")

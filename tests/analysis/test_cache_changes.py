@@ -8,14 +8,14 @@ import pytest
 
 import samples
 from builders import ROOT, event, frame, run_of
-from compilescope.analysis.cache_changes import CacheComparison, CacheMiss, compare_caches
-from compilescope.analysis.digest import digest
-from compilescope.model.artifacts import MemoryArtifacts
-from compilescope.model.bodies import Body, CacheAccess, GraphCaptured, SourceSeen
-from compilescope.model.cache_key import cache_access
-from compilescope.model.graph import Graph, Node, encode_graph
-from compilescope.model.run import Run, read_run
-from compilescope.model.stack import CodeRef
+from compilescope.knowledge.analysis.cache_changes import CacheComparison, CacheMiss, compare_caches
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.record.artifacts import MemoryArtifacts
+from compilescope.record.bodies import Body, CacheAccess, GraphCaptured, SourceSeen
+from compilescope.record.cache_key import cache_access
+from compilescope.record.graph import Graph, Node, encode_graph
+from compilescope.record.run import Run, read_run
+from compilescope.record.stack import CodeRef
 from compilescope.report.comparison import ComparedRun, compare_runs
 from compilescope.report.document import report_document
 from compilescope.report.render.terminal import to_text

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from builders import ROOT, event, frame, run_of
-from compilescope.analysis.comparison import RunComparison, compare, with_relation
-from compilescope.analysis.digest import digest
-from compilescope.analysis.ranks import compare_ranks
-from compilescope.model.bodies import CompileTime, GraphBreak, GraphCaptured, ProcessStarted
-from compilescope.model.event import Event
-from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef, Frame
+from compilescope.knowledge.analysis.comparison import RunComparison, compare, with_relation
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.analysis.ranks import compare_ranks
+from compilescope.record.bodies import CompileTime, GraphBreak, GraphCaptured, ProcessStarted
+from compilescope.record.event import Event
+from compilescope.record.run import Run
+from compilescope.record.stack import CodeRef, Frame
 from compilescope.report.comparison import comparison_document
 from compilescope.report.render.terminal import to_text
 from samples import full_run, ranks_run

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from builders import event, frame, run_of
-from compilescope.analysis.digest import digest
-from compilescope.analysis.findings import by_cost, findings
-from compilescope.model.bodies import (
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.analysis.findings import by_cost, findings
+from compilescope.record.bodies import (
     CacheEntryMiss,
     CompilePhases,
     CompileTime,
@@ -16,8 +16,8 @@ from compilescope.model.bodies import (
     Phase,
     Recompile,
 )
-from compilescope.model.event import Event
-from compilescope.model.stack import CodeRef
+from compilescope.record.event import Event
+from compilescope.record.stack import CodeRef
 
 CODE = CodeRef(frame().file, 6, "forward")
 OTHER = CodeRef(frame().file, 30, "encode")

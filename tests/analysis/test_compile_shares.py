@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from builders import event, frame, run_of
-from compilescope.analysis.compile_shares import compile_shares
-from compilescope.analysis.digest import digest
-from compilescope.model.bodies import (
+from compilescope.knowledge.analysis.compile_shares import compile_shares
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.record.bodies import (
     CacheEntryMiss,
     CompileFailed,
     CompilePhases,
@@ -17,8 +17,8 @@ from compilescope.model.bodies import (
     Phase,
     Recompile,
 )
-from compilescope.model.event import Event
-from compilescope.model.stack import CodeRef
+from compilescope.record.event import Event
+from compilescope.record.stack import CodeRef
 
 CODE = CodeRef(frame().file, 6, "forward")
 REST = CodeRef(frame().file, 6, "forward", resumed_at=8)

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from builders import ROOT, event, frame, run_of
-from compilescope.analysis.tree.compile_tree import compile_tree
-from compilescope.analysis.tree.frames import CompileTree, TreeFrame
-from compilescope.analysis.tree.parents import Extents
-from compilescope.findings.breaks import break_sites
-from compilescope.findings.compile_ids import without_attempt
-from compilescope.findings.eager import eager_frames
-from compilescope.model.bodies import (
+from compilescope.knowledge.analysis.tree.compile_tree import compile_tree
+from compilescope.knowledge.analysis.tree.frames import CompileTree, TreeFrame
+from compilescope.knowledge.analysis.tree.parents import Extents
+from compilescope.knowledge.findings.breaks import break_sites
+from compilescope.knowledge.findings.compile_ids import without_attempt
+from compilescope.knowledge.findings.eager import eager_frames
+from compilescope.record.bodies import (
     CacheEntryMiss,
     CompileFailed,
     CompileTime,
@@ -25,9 +25,9 @@ from compilescope.model.bodies import (
     Recompile,
     SourceSeen,
 )
-from compilescope.model.event import Event
-from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef, Frame
+from compilescope.record.event import Event
+from compilescope.record.run import Run
+from compilescope.record.stack import CodeRef, Frame
 from compilescope.report.blocks import Branch, Tree, plain
 from compilescope.report.section import Reading
 from compilescope.report.sections.tree import SECTION
@@ -177,7 +177,7 @@ def test_a_callee_of_an_eager_function_hangs_in_it() -> None:
 
 def test_a_function_of_the_same_name_further_up_is_not_the_caller() -> None:
     """The text of the file tells that line 30 is in another `forward`, which is not compiled."""
-    from compilescope.model.artifacts import artifact_name
+    from compilescope.record.artifacts import artifact_name
 
     text = "\n".join(
         ["class A:", "    def forward(self, x):", "        return x"]
@@ -419,11 +419,11 @@ def test_texts_are_parsed_up_to_a_limit_that_a_long_run_meets_sooner(
         return [extents.first_line(file, "f", 5) for file in (*files, *files)]
 
     assert first_lines() == [4] * 6
-    monkeypatch.setattr("compilescope.analysis.tree.parents._MOST_LETTERS", len(text) + 1)
+    monkeypatch.setattr("compilescope.knowledge.analysis.tree.parents._MOST_LETTERS", len(text) + 1)
     assert first_lines() == [4, 4, None] * 2
-    monkeypatch.setattr("compilescope.analysis.partial_digest._LONG", 2)
+    monkeypatch.setattr("compilescope.knowledge.analysis.partial_digest._LONG", 2)
     assert first_lines() == [4] * 6
-    monkeypatch.setattr("compilescope.analysis.tree.parents._LETTERS_OF_LONG", 1)
+    monkeypatch.setattr("compilescope.knowledge.analysis.tree.parents._LETTERS_OF_LONG", 1)
     assert first_lines() == [4, None, None] * 2
 
 

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from builders import ROOT, event, frame, run_of
-from compilescope.analysis import cost
-from compilescope.analysis.cost import coverage, lost_by_site, no_coverage, region_costs
-from compilescope.findings.breaks import break_sites
-from compilescope.model.bodies import (
+from compilescope.knowledge.analysis import cost
+from compilescope.knowledge.analysis.cost import coverage, lost_by_site, no_coverage, region_costs
+from compilescope.knowledge.findings.breaks import break_sites
+from compilescope.record.bodies import (
     GraphBreak,
     GraphCaptured,
     GraphTime,
@@ -17,9 +17,9 @@ from compilescope.model.bodies import (
     RegionTime,
     ToolFault,
 )
-from compilescope.model.event import Event
-from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef
+from compilescope.record.event import Event
+from compilescope.record.run import Run
+from compilescope.record.stack import CodeRef
 from compilescope.report.document import report_document
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from builders import ROOT, event, run_of
-from compilescope.analysis.digest import digest
-from compilescope.analysis.dynamo_graphs import graph_count
-from compilescope.findings.eager import eager_frames
-from compilescope.model.bodies import CompileTime, FrameSkipped, GraphCaptured
-from compilescope.model.event import Event
-from compilescope.model.stack import CodeRef
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.analysis.dynamo_graphs import graph_count
+from compilescope.knowledge.findings.eager import eager_frames
+from compilescope.record.bodies import CompileTime, FrameSkipped, GraphCaptured
+from compilescope.record.event import Event
+from compilescope.record.stack import CodeRef
 
 CODE = CodeRef(f"{ROOT}/model.py", 3, "forward")
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from builders import event, run_of
-from compilescope.analysis.logged import fallbacks
-from compilescope.analysis.logged.answers import Answers, answers
-from compilescope.analysis.logged.fallbacks import MOST_SOUGHT
+from compilescope.knowledge.analysis.logged import fallbacks
+from compilescope.knowledge.analysis.logged.answers import Answers, answers
+from compilescope.knowledge.analysis.logged.fallbacks import MOST_SOUGHT
 from compilescope.logs.reader import read_logs
-from compilescope.model.bodies import FallbackOps, GraphCaptured, LogRead
-from compilescope.model.run import Run, read_run
+from compilescope.record.bodies import FallbackOps, GraphCaptured, LogRead
+from compilescope.record.run import Run, read_run
 from compilescope.report.explanation import explanation
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading

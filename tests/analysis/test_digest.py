@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from builders import event, frame, run_of
-from compilescope.analysis.digest import digest
-from compilescope.model.bodies import (
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.record.bodies import (
     CacheAccess,
     CacheEntryMiss,
     CompileFailed,
@@ -16,7 +16,7 @@ from compilescope.model.bodies import (
     Recompile,
     StanceChanged,
 )
-from compilescope.model.stack import CodeRef, Frame
+from compilescope.record.stack import CodeRef, Frame
 
 CODE = CodeRef("/home/ada/project/model.py", 6, "forward")
 REST = CodeRef("/home/ada/project/model.py", 6, "forward", resumed_at=9)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from builders import ROOT, event, frame, run_of
-from compilescope.analysis.digest import digest
-from compilescope.analysis.findings import EagerCauses
-from compilescope.model.bodies import FrameSkipped, GraphBreak
-from compilescope.model.event import Event
-from compilescope.model.stack import CodeRef
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.analysis.findings import EagerCauses
+from compilescope.record.bodies import FrameSkipped, GraphBreak
+from compilescope.record.event import Event
+from compilescope.record.stack import CodeRef
 
 FILE = f"{ROOT}/model.py"
 TORCHS = CodeRef("/x/site-packages/torch/nn/modules/container.py", 5, "forward")

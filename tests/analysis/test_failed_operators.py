@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from builders import ROOT, event, frame, run_of
-from compilescope.analysis.digest import digest
-from compilescope.findings.failures import FailureFinding
-from compilescope.model.artifacts import MemoryArtifacts
-from compilescope.model.bodies import CompileFailed, GraphCaptured
-from compilescope.model.graph import Graph, Node, encode_graph
-from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.findings.failures import FailureFinding
+from compilescope.record.artifacts import MemoryArtifacts
+from compilescope.record.bodies import CompileFailed, GraphCaptured
+from compilescope.record.graph import Graph, Node, encode_graph
+from compilescope.record.run import Run
+from compilescope.record.stack import CodeRef
 
 NO_AUTOGRAD = (
     "RuntimeError: Trying to backward through mylib.scaled.default but no autograd formula was "

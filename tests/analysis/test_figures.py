@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import samples
-from compilescope.analysis.digest import digest
-from compilescope.analysis.figures import figures
-from compilescope.analysis.run_status import program_of, status_of
-from compilescope.model.header import RunHeader
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.analysis.figures import figures
+from compilescope.knowledge.analysis.run_status import program_of, status_of
+from compilescope.record.header import RunHeader
 
 KINDS = {
     "later": "fix",

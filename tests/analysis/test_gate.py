@@ -16,9 +16,10 @@ from analysis.gate_runs import (
     graph,
 )
 from builders import ROOT, event, frame, run_of
-from compilescope.analysis.digest import Digest, digest
-from compilescope.analysis.findings import findings
-from compilescope.analysis.gate.verdict import (
+from compilescope.base.project import Project
+from compilescope.knowledge.analysis.digest import Digest, digest
+from compilescope.knowledge.analysis.findings import findings
+from compilescope.knowledge.analysis.gate.verdict import (
     NOTHING_LOST,
     AcceptedFinding,
     GateCheck,
@@ -29,7 +30,9 @@ from compilescope.analysis.gate.verdict import (
     judge,
     project_limits,
 )
-from compilescope.model.bodies import (
+from compilescope.knowledge.rules.causes.catalogue import rule_words
+from compilescope.knowledge.rules.causes.explanations import guard_rules
+from compilescope.record.bodies import (
     DiffOutcome,
     FrameSkipped,
     GraphBreak,
@@ -40,10 +43,7 @@ from compilescope.model.bodies import (
     ToolFault,
     Violation,
 )
-from compilescope.model.event import Event
-from compilescope.project import Project
-from compilescope.rules.causes.catalogue import rule_words
-from compilescope.rules.causes.explanations import guard_rules
+from compilescope.record.event import Event
 
 
 def seen(*events: Event, **header: object) -> Digest:

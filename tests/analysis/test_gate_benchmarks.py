@@ -6,9 +6,10 @@ import msgspec
 import pytest
 
 from benchmark_runs import bench_run, benchmark_run, row
-from compilescope.analysis.digest import Digest, digest
-from compilescope.analysis.findings import findings
-from compilescope.analysis.gate.verdict import (
+from compilescope.base.project import Project
+from compilescope.knowledge.analysis.digest import Digest, digest
+from compilescope.knowledge.analysis.findings import findings
+from compilescope.knowledge.analysis.gate.verdict import (
     NOTHING_WRONG,
     GateCheck,
     GateLimits,
@@ -16,9 +17,8 @@ from compilescope.analysis.gate.verdict import (
     complete_for_benchmarks,
     judge,
 )
-from compilescope.model.benchmark import Benchmark
-from compilescope.model.bodies import Body
-from compilescope.project import Project
+from compilescope.record.benchmark import Benchmark
+from compilescope.record.bodies import Body
 
 
 def seen(*bodies: Body, **header: object) -> Digest:

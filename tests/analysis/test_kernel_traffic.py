@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.analysis.step_kernels import kernel_traffic
+from compilescope.knowledge.analysis.step_kernels import kernel_traffic
 
 CPP = """
 cpp_fused_relu_0 = async_compile.cpp_pybinding(['const float*', 'float*'], r'''

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from builders import ROOT, event, frame, run_of
-from compilescope.analysis.digest import digest
-from compilescope.analysis.line_costs import LineAmount, captured_lines, file_losses, stripes
-from compilescope.findings.eager import EagerFinding
-from compilescope.model.bodies import (
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.analysis.line_costs import (
+    LineAmount,
+    captured_lines,
+    file_losses,
+    stripes,
+)
+from compilescope.knowledge.findings.eager import EagerFinding
+from compilescope.record.bodies import (
     CacheEntryMiss,
     CompileFailed,
     FailedGuard,
@@ -15,10 +20,10 @@ from compilescope.model.bodies import (
     GraphCaptured,
     Recompile,
 )
-from compilescope.model.event import Event
-from compilescope.model.graph import Graph, Node, encode_graph
-from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef
+from compilescope.record.event import Event
+from compilescope.record.graph import Graph, Node, encode_graph
+from compilescope.record.run import Run
+from compilescope.record.stack import CodeRef
 from samples import full_run, with_artifacts
 
 CODE = CodeRef(f"{ROOT}/model.py", 6, "forward")

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from builders import ROOT, event, frame, run_of
-from compilescope.analysis.digest import digest
-from compilescope.analysis.figures import figures
-from compilescope.analysis.logged.answers import Answers, answers
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.analysis.figures import figures
+from compilescope.knowledge.analysis.logged.answers import Answers, answers
 from compilescope.logs.reader import read_logs
-from compilescope.model.bodies import (
+from compilescope.record.bodies import (
     CompileFailed,
     FallbackOps,
     FrameSkipped,
@@ -21,10 +21,10 @@ from compilescope.model.bodies import (
     LogRead,
     Recompile,
 )
-from compilescope.model.event import Event
-from compilescope.model.logged import OpPlace
-from compilescope.model.run import Run, read_run
-from compilescope.model.stack import CodeRef, Frame
+from compilescope.record.event import Event
+from compilescope.record.logged import OpPlace
+from compilescope.record.run import Run, read_run
+from compilescope.record.stack import CodeRef, Frame
 from logs.consoles import GOLDEN, golden_names
 
 MODEL = f"{ROOT}/model.py"

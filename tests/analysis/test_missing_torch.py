@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.analysis.program_end import NONE_IMPORTED, without_torch
-from compilescope.model.artifacts import MemoryArtifacts
-from compilescope.model.header import RunHeader
-from compilescope.model.presence import FILE_NAME, begin_presence, read_presence
-from compilescope.model.run import Run
+from compilescope.knowledge.analysis.program_end import NONE_IMPORTED, without_torch
+from compilescope.record.artifacts import MemoryArtifacts
+from compilescope.record.header import RunHeader
+from compilescope.record.presence import FILE_NAME, begin_presence, read_presence
+from compilescope.record.run import Run
 
 
 @pytest.mark.parametrize(

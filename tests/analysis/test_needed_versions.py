@@ -10,7 +10,7 @@ pytest.importorskip("torch")
 import torch
 
 from compilescope import capture
-from compilescope.findings.recompiles import RecompiledFrame, count_strictly
+from compilescope.knowledge.findings.recompiles import RecompiledFrame, count_strictly
 from compilescope.report.section import Reading
 from compilescope.report.sections.spared import spared
 

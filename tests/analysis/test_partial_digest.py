@@ -8,15 +8,18 @@ import msgspec
 import pytest
 
 from builders import ROOT, event, frame, run_of
-from compilescope.analysis import findings as findings_module
-from compilescope.analysis.compile_shares import compile_shares
-from compilescope.analysis.digest import digest
-from compilescope.analysis.findings import by_cost, findings
-from compilescope.analysis.line_costs import costliest_files, file_losses
-from compilescope.analysis.partial_digest import digest_of_drawn, digest_of_files
-from compilescope.findings.breaks import break_sites
-from compilescope.fixes.advice import advised
-from compilescope.model.bodies import (
+from compilescope.change.fixes.advice import advised
+from compilescope.knowledge.analysis import findings as findings_module
+from compilescope.knowledge.analysis.compile_shares import compile_shares
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.analysis.findings import by_cost, findings
+from compilescope.knowledge.analysis.line_costs import costliest_files, file_losses
+from compilescope.knowledge.analysis.partial_digest import digest_of_drawn, digest_of_files
+from compilescope.knowledge.findings.breaks import break_sites
+from compilescope.knowledge.rules.causes.explanations import sites_with_roots
+from compilescope.knowledge.source import spots as source
+from compilescope.knowledge.source.spots import Sources
+from compilescope.record.bodies import (
     CacheEntryMiss,
     CompileFailed,
     FailedGuard,
@@ -24,13 +27,10 @@ from compilescope.model.bodies import (
     Recompile,
     SourceSeen,
 )
-from compilescope.model.event import Event
-from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef
+from compilescope.record.event import Event
+from compilescope.record.run import Run
+from compilescope.record.stack import CodeRef
 from compilescope.report import section
-from compilescope.rules.causes.explanations import sites_with_roots
-from compilescope.source import spots as source
-from compilescope.source.spots import Sources
 
 TEXT = """
 def f(x, ys):
@@ -134,7 +134,7 @@ def test_all_of_a_drawn_file_is_as_in_the_whole_digest(run: Run) -> None:
 def test_a_page_of_a_long_run_explains_what_its_sections_draw(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("compilescope.analysis.partial_digest._LONG", 10)
+    monkeypatch.setattr("compilescope.knowledge.analysis.partial_digest._LONG", 10)
     monkeypatch.setattr(section, "MOST_ITEMS", 4)
     monkeypatch.setattr(section, "MOST_FILES", 3)
 
@@ -244,7 +244,7 @@ def test_of_very_many_entries_in_a_file_the_first_and_the_worst_are_explained(
     run = _generated(9)
     whole = digest(run)
     assert digest_of_files(run, 1, 1).digest == whole  # As many as someone writes: all of them.
-    monkeypatch.setattr("compilescope.analysis.partial_digest._MOST_OF_FILE", 3)
+    monkeypatch.setattr("compilescope.knowledge.analysis.partial_digest._MOST_OF_FILE", 3)
     seen = digest_of_files(run, 5, 1).digest
     assert [each.because for each in seen.sites] == [each.because for each in whole.sites]
     explained = [one == other for one, other in zip(seen.sites, whole.sites, strict=True)]
@@ -261,7 +261,7 @@ def test_of_very_many_breaks_in_a_file_as_many_are_placed_as_a_fix_looks_at(
 
     run = _generated(9)
     assert placed(run) == 8
-    monkeypatch.setattr("compilescope.analysis.partial_digest._MOST_OF_FILE", 3)
+    monkeypatch.setattr("compilescope.knowledge.analysis.partial_digest._MOST_OF_FILE", 3)
     assert placed(run) == 3
 
 

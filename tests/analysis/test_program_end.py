@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from builders import ROOT, event, run_of
-from compilescope.analysis.program_end import how_it_ended
-from compilescope.model.bodies import GraphCaptured, ProcessEnded
-from compilescope.model.event import Event
-from compilescope.model.run import Run
-from compilescope.model.stack import Frame
+from compilescope.knowledge.analysis.program_end import how_it_ended
+from compilescope.record.bodies import GraphCaptured, ProcessEnded
+from compilescope.record.event import Event
+from compilescope.record.run import Run
+from compilescope.record.stack import Frame
 from compilescope.report.document import report_document
 from compilescope.report.render.html import clean
 from compilescope.report.render.markdown import to_markdown

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from builders import event, run_of
-from compilescope.analysis.preflight import recorded_graphs
-from compilescope.model.bodies import GraphCaptured
-from compilescope.model.graph import Graph, Node, encode_graph
+from compilescope.knowledge.analysis.preflight import recorded_graphs
+from compilescope.record.bodies import GraphCaptured
+from compilescope.record.graph import Graph, Node, encode_graph
 
 _PRINTED = """\
 class GraphModule(torch.nn.Module):

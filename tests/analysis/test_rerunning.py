@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from builders import event, run_of
-from compilescope.analysis.logged.verdict import RELEASE, LogVerdict, judge_log
+from compilescope.knowledge.analysis.logged.verdict import RELEASE, LogVerdict, judge_log
 from compilescope.logs.reader import read_logs
 from compilescope.logs.text.engine import command_in
-from compilescope.model.logged import LogRead
-from compilescope.model.run import read_run
+from compilescope.record.logged import LogRead
+from compilescope.record.run import read_run
 from logs.consoles import GOLDEN
 from logs.xla_blocks import IN_SYNC, MAIN, SYNC, graph
 

@@ -12,16 +12,20 @@ import msgspec
 import pytest
 
 from builders import event, run_of
-from compilescope.analysis.stages.kernels import KernelBlock, OutputCode, read_output_code
-from compilescope.analysis.stages.line_links import Family, ReadStage
-from compilescope.analysis.stages.panes import StagePane, stage_panes
-from compilescope.analysis.stages.printed_graph import portable_graphs, read_printed, tensor_of
-from compilescope.analysis.stages.reader import StageReader
-from compilescope.analysis.stages.staged_graphs import Stage, StagedGraph, staged_graphs
-from compilescope.model.bodies import CacheAccess, GraphCaptured, KernelEmitted
-from compilescope.model.graph import KernelCall
-from compilescope.model.run import Run
-from compilescope.source.spots import Sources
+from compilescope.knowledge.analysis.stages.kernels import KernelBlock, OutputCode, read_output_code
+from compilescope.knowledge.analysis.stages.line_links import Family, ReadStage
+from compilescope.knowledge.analysis.stages.panes import StagePane, stage_panes
+from compilescope.knowledge.analysis.stages.printed_graph import (
+    portable_graphs,
+    read_printed,
+    tensor_of,
+)
+from compilescope.knowledge.analysis.stages.reader import StageReader
+from compilescope.knowledge.analysis.stages.staged_graphs import Stage, StagedGraph, staged_graphs
+from compilescope.knowledge.source.spots import Sources
+from compilescope.record.bodies import CacheAccess, GraphCaptured, KernelEmitted
+from compilescope.record.graph import KernelCall
+from compilescope.record.run import Run
 
 HERE = Path(__file__).parent
 PROGRAM = HERE.parent / "programs" / "stages.py"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from builders import ROOT, event, frame, run_of
-from compilescope.analysis.timeline.bars import TimelineBar, TimeStretch, nested
-from compilescope.analysis.timeline.lanes import (
+from compilescope.knowledge.analysis.timeline.bars import TimelineBar, TimeStretch, nested
+from compilescope.knowledge.analysis.timeline.lanes import (
     OUTSIDE,
     UNKNOWN,
     RunTimeline,
@@ -17,8 +17,8 @@ from compilescope.analysis.timeline.lanes import (
     phase_times,
     timeline,
 )
-from compilescope.findings.compile_ids import without_attempt
-from compilescope.model.bodies import (
+from compilescope.knowledge.findings.compile_ids import without_attempt
+from compilescope.record.bodies import (
     CacheAccess,
     CacheEntryMiss,
     CompilePhases,
@@ -29,9 +29,9 @@ from compilescope.model.bodies import (
     Phase,
     Recompile,
 )
-from compilescope.model.event import Event
-from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef
+from compilescope.record.event import Event
+from compilescope.record.run import Run
+from compilescope.record.stack import CodeRef
 
 CODE = CodeRef(f"{ROOT}/model.py", 6, "forward")
 OTHER = CodeRef(f"{ROOT}/model.py", 20, "loss")

@@ -25,13 +25,13 @@ from compilescope.backends.adapters.contract import (
     CompilationStatus,
     setting_names,
 )
-from compilescope.errors import ToolError
-from compilescope.model.bodies import Measurement, Violation
-from compilescope.model.graph import Graph, Node, TensorInfo
+from compilescope.base.errors import ToolError
+from compilescope.knowledge.rules.hardware.constraint import Constraint
+from compilescope.record.bodies import Measurement, Violation
+from compilescope.record.graph import Graph, Node, TensorInfo
 from compilescope.report.islands import islands_document, islands_text
 from compilescope.report.render.html import to_html
 from compilescope.report.render.markdown import to_markdown
-from compilescope.rules.hardware.constraint import Constraint
 from docs_pages import page_text
 
 pytestmark = pytest.mark.torch

@@ -26,10 +26,10 @@ from compilescope import (  # noqa: E402
     aot_mock_backend,
 )
 from compilescope.backends.mock.backend import MadeRepros  # noqa: E402
-from compilescope.errors import ToolError  # noqa: E402
-from compilescope.minify.violations.kinds import facts  # noqa: E402
-from compilescope.model.bodies import Violation  # noqa: E402
-from compilescope.model.graph import decode_graph  # noqa: E402
+from compilescope.base.errors import ToolError  # noqa: E402
+from compilescope.change.minify.violations.kinds import facts  # noqa: E402
+from compilescope.record.bodies import Violation  # noqa: E402
+from compilescope.record.graph import decode_graph  # noqa: E402
 from minify.violation_scripts import violation_script  # noqa: E402
 
 HERE = Path(__file__)

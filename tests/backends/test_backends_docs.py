@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.settings import MockSettings
+from compilescope.base.settings import MockSettings
 from docs_pages import page_text
 
 pytestmark = pytest.mark.torch
@@ -18,8 +18,8 @@ torch = pytest.importorskip("torch")
 
 from compilescope.backends.mock.configuration import configure  # noqa: E402
 from compilescope.backends.mock.messages import notice  # noqa: E402
-from compilescope.model.byte_counts import shown_bytes  # noqa: E402
-from compilescope.settings import fresh_environment  # noqa: E402
+from compilescope.base.settings import fresh_environment  # noqa: E402
+from compilescope.record.byte_counts import shown_bytes  # noqa: E402
 
 TEXT = page_text("backends")
 PROGRAMS = re.findall(r"```python\n(.*?)```", TEXT, re.S)

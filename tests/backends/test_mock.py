@@ -27,8 +27,8 @@ from compilescope import (  # noqa: E402
     UnsupportedOpsConstraint,
     mock_backend,
 )
-from compilescope.errors import ToolError  # noqa: E402
-from compilescope.model.bodies import Violation  # noqa: E402
+from compilescope.base.errors import ToolError  # noqa: E402
+from compilescope.record.bodies import Violation  # noqa: E402
 
 HERE = Path(__file__)
 

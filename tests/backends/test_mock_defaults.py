@@ -25,7 +25,7 @@ from compilescope import (  # noqa: E402
 )
 from compilescope.backends.device_files import find_device  # noqa: E402
 from compilescope.backends.mock import messages  # noqa: E402
-from compilescope.errors import ToolError  # noqa: E402
+from compilescope.base.errors import ToolError  # noqa: E402
 
 NAMES = (
     "MOCK_STRICT",

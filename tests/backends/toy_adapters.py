@@ -9,7 +9,7 @@ import torch
 
 from compilescope.backends.adapters.base import AcceleratorAdapter
 from compilescope.backends.adapters.capabilities import AcceleratorCapabilities
-from compilescope.rules.hardware.constraint import Constraint
+from compilescope.knowledge.rules.hardware.constraint import Constraint
 
 
 class Emulator(AcceleratorAdapter):

@@ -20,12 +20,12 @@ from bench.bench_programs import write_program
 pytest.importorskip("torch")
 pytest.importorskip("scipy")
 
-from compilescope.bench.measurement import BenchStep, Method, ModelBench, rotated
-from compilescope.bench.protocol import BuiltReply, FirstCall, Spec
-from compilescope.bench.worker_process import WorkerFailed, WorkerProcess
-from compilescope.model.benchmark import Benchmark, Machine
-from compilescope.model.run import read_run
-from compilescope.processes.table import is_running
+from compilescope.base.processes.table import is_running
+from compilescope.measure.bench.measurement import BenchStep, Method, ModelBench, rotated
+from compilescope.measure.bench.protocol import BuiltReply, FirstCall, Spec
+from compilescope.measure.bench.worker_process import WorkerFailed, WorkerProcess
+from compilescope.record.benchmark import Benchmark, Machine
+from compilescope.record.run import read_run
 
 pytestmark = pytest.mark.torch
 
@@ -280,7 +280,7 @@ def test_the_second_process_finds_the_caches_of_the_first(tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_backends_that_do_not_fit_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, _ = write_program(tmp_path)
-    monkeypatch.setattr("compilescope.bench.measurement.fitting", lambda *_: 1)
+    monkeypatch.setattr("compilescope.measure.bench.measurement.fitting", lambda *_: 1)
     names = ("eager", f"{file}:one", f"{file}:two")
     specs = [Spec(model=f"{file}:build", backend=name, runs=3, threads=1) for name in names]
     with ModelBench(specs, Method(processes=1, examine=False), lambda step: None) as bench:

@@ -10,9 +10,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from compilescope.bench import model  # noqa: E402
-from compilescope.bench.built import Built, class_loss, squares_loss  # noqa: E402
-from compilescope.bench.model import (  # noqa: E402
+from compilescope.base.errors import ToolError  # noqa: E402
+from compilescope.measure.bench import model  # noqa: E402
+from compilescope.measure.bench.built import Built, class_loss, squares_loss  # noqa: E402
+from compilescope.measure.bench.model import (  # noqa: E402
     Model,
     all_models,
     count_parameters,
@@ -20,9 +21,8 @@ from compilescope.bench.model import (  # noqa: E402
     prepared,
     unavailable,
 )
-from compilescope.bench.models.mamba import scan  # noqa: E402
-from compilescope.bench.protocol import Spec  # noqa: E402
-from compilescope.errors import ToolError  # noqa: E402
+from compilescope.measure.bench.models.mamba import scan  # noqa: E402
+from compilescope.measure.bench.protocol import Spec  # noqa: E402
 
 pytestmark = pytest.mark.torch
 MODELS = [model for model in all_models() if model.parameters]

@@ -10,12 +10,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from compilescope.bench import examination  # noqa: E402
-from compilescope.bench.examination import examine  # noqa: E402
-from compilescope.bench.measurement import found_once  # noqa: E402
-from compilescope.bench.protocol import Examination, Spec  # noqa: E402
-from compilescope.errors import ToolError  # noqa: E402
-from compilescope.model.bodies import TensorDiff, Violation  # noqa: E402
+from compilescope.base.errors import ToolError  # noqa: E402
+from compilescope.measure.bench import examination  # noqa: E402
+from compilescope.measure.bench.examination import examine  # noqa: E402
+from compilescope.measure.bench.measurement import found_once  # noqa: E402
+from compilescope.measure.bench.protocol import Examination, Spec  # noqa: E402
+from compilescope.record.bodies import TensorDiff, Violation  # noqa: E402
 
 pytestmark = pytest.mark.torch
 PROGRAM = """

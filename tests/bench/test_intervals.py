@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from compilescope.analysis.intervals import ratio, summarize
+from compilescope.knowledge.analysis.intervals import ratio, summarize
 
 ROW = [10.0, 11.0, 9.5, 10.2, 10.4, 9.9, 10.1, 10.3, 9.8, 30.0]
 
@@ -107,8 +107,8 @@ def test_numpy_is_asked_for_by_name_where_it_is_missing() -> None:
     code = (
         "import sys\n"
         "sys.modules['numpy'] = None\n"
-        "from compilescope.errors import ToolError\n"
-        "from compilescope.analysis.intervals import summarize\n"
+        "from compilescope.base.errors import ToolError\n"
+        "from compilescope.knowledge.analysis.intervals import summarize\n"
         "try:\n    summarize([[1.0]])\n"
         "except ToolError as error:\n    print(error.message, error.hint)\n"
     )

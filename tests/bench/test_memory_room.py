@@ -6,9 +6,9 @@ import pytest
 
 pytest.importorskip("torch")
 
-from compilescope.bench import memory_room
-from compilescope.bench.memory_room import examined_at_once, fitting, free_bytes
-from compilescope.bench.protocol import FirstCall, Spec
+from compilescope.measure.bench import memory_room
+from compilescope.measure.bench.memory_room import examined_at_once, fitting, free_bytes
+from compilescope.measure.bench.protocol import FirstCall, Spec
 
 pytestmark = pytest.mark.torch
 FREE = 100 << 30

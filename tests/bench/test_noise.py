@@ -7,10 +7,10 @@ import pytest
 pytest.importorskip("scipy")
 
 from benchmark_runs import bench_run, row
-from compilescope.analysis.benchmarks import benchmarks, without_noise
-from compilescope.bench.measurement import Track, benchmark, too_noisy
-from compilescope.bench.protocol import Spec
-from compilescope.model.benchmark import too_wide
+from compilescope.knowledge.analysis.benchmarks import benchmarks, without_noise
+from compilescope.measure.bench.measurement import Track, benchmark, too_noisy
+from compilescope.measure.bench.protocol import Spec
+from compilescope.record.benchmark import too_wide
 from compilescope.report.benchmarks import benchmarks_document
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading

@@ -12,10 +12,10 @@ pytest.importorskip("scipy")
 
 import torch
 
-from compilescope.bench import worker_tasks
-from compilescope.bench.protocol import Spec, WorkerRequest
-from compilescope.bench.worker_tasks import LEAST_S, CudaClock, WorkerTasks, survey, warm_up
-from compilescope.errors import ToolError
+from compilescope.base.errors import ToolError
+from compilescope.measure.bench import worker_tasks
+from compilescope.measure.bench.protocol import Spec, WorkerRequest
+from compilescope.measure.bench.worker_tasks import LEAST_S, CudaClock, WorkerTasks, survey, warm_up
 
 pytestmark = pytest.mark.torch
 

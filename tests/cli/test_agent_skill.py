@@ -14,8 +14,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from compilescope.cli.commands.agent_skill import KEYS, STATUSES, skill_text
-from compilescope.cli.main import group
+from compilescope.apps.cli.commands.agent_skill import KEYS, STATUSES, skill_text
+from compilescope.apps.cli.main import group
 
 TEXT = skill_text()
 PROGRAM = """import torch
@@ -130,8 +130,8 @@ def test_a_file_is_written_and_not_overwritten(tmp_path: Path) -> None:
 
 
 def test_the_keys_of_a_run_are_in_its_digest() -> None:
-    from compilescope.analysis.digest import Digest
-    from compilescope.analysis.json_form import SITE_KEYS
+    from compilescope.knowledge.analysis.digest import Digest
+    from compilescope.knowledge.analysis.json_form import SITE_KEYS
 
     outer = {*Digest.__struct_fields__, "run", "command"}
     assert set(KEYS["run --json"]) <= outer

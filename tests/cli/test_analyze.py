@@ -10,19 +10,19 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from compilescope.analysis.guarded_graphs import (
+from compilescope.apps.cli.commands.analyze import COMMAND
+from compilescope.knowledge.analysis.guarded_graphs import (
     ExtraGuards,
     GuardDifference,
     GuardedGraph,
     guard_groups,
 )
-from compilescope.cli.commands.analyze import COMMAND
-from compilescope.model.artifacts import DiskArtifacts
-from compilescope.model.bodies import CompileTime, GraphBreak, GraphCaptured, Guard, GuardSet
-from compilescope.model.event import Event, encode
-from compilescope.model.header import RunHeader
-from compilescope.model.home import create_run
-from compilescope.model.stack import CodeRef, Frame
+from compilescope.record.artifacts import DiskArtifacts
+from compilescope.record.bodies import CompileTime, GraphBreak, GraphCaptured, Guard, GuardSet
+from compilescope.record.event import Event, encode
+from compilescope.record.header import RunHeader
+from compilescope.record.home import create_run
+from compilescope.record.stack import CodeRef, Frame
 
 FORWARD = CodeRef("/project/model.py", 4, "forward")
 

@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from benchmark_runs import MACHINE, bench_run, benchmark_run, row
-from compilescope.analysis.benchmarks import benchmarks
-from compilescope.cli.main import group
-from compilescope.errors import ToolError
-from compilescope.model.run import Run, read_run
+from compilescope.apps.cli.main import group
+from compilescope.base.errors import ToolError
+from compilescope.knowledge.analysis.benchmarks import benchmarks
+from compilescope.record.run import Run, read_run
 from samples import full_run, store
 
 

@@ -23,12 +23,12 @@ from analysis.gate_runs import (
     on_disk,
 )
 from builders import event, run_of
-from compilescope.cli.commands.check import COMMAND
-from compilescope.errors import ToolError
-from compilescope.model.bodies import CheckOutcome, HookUnavailable
-from compilescope.model.event import Event
-from compilescope.model.home import find_run
-from compilescope.model.run import read_run
+from compilescope.apps.cli.commands.check import COMMAND
+from compilescope.base.errors import ToolError
+from compilescope.record.bodies import CheckOutcome, HookUnavailable
+from compilescope.record.event import Event
+from compilescope.record.home import find_run
+from compilescope.record.run import read_run
 from recorder.harness import Ended, environment, finish, start
 
 BASELINE = "compilescope-baseline.json"
@@ -301,7 +301,7 @@ def _refuse(*_: object) -> None:
 
 def test_a_bug_of_ours_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     record(graph())
-    monkeypatch.setattr("compilescope.analysis.gate.verdict.judge", None)
+    monkeypatch.setattr("compilescope.knowledge.analysis.gate.verdict.judge", None)
     done = check()
     assert done.return_value == 2 and "Traceback" in done.stderr
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.model.header import RunHeader
-from compilescope.model.home import create_run
+from compilescope.record.header import RunHeader
+from compilescope.record.home import create_run
 
 COMMAND = str(Path(sys.executable).with_name("compilescope"))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.cli.main import main
+from compilescope.apps.cli.main import main
 
 Run = Callable[..., tuple[int, str, str]]
 WRONG = """name = "mine"
@@ -187,7 +187,7 @@ class Block:
         if name.split(".")[0] in ("torch", "numpy"):
             raise ImportError(f"{{name}} is blocked")
 sys.meta_path.insert(0, Block())
-from compilescope.cli.main import main
+from compilescope.apps.cli.main import main
 sys.argv = ["compilescope", "devices", "check", {str(file)!r}]
 main()
 """

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.cli.main import group
-from compilescope.errors import ToolError
-from compilescope.model.bodies import TensorDiff
-from compilescope.model.run import read_run
+from compilescope.apps.cli.main import group
+from compilescope.base.errors import ToolError
+from compilescope.record.bodies import TensorDiff
+from compilescope.record.run import read_run
 
 pytestmark = pytest.mark.torch
 MODEL = """

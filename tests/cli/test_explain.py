@@ -10,8 +10,8 @@ import pytest
 
 from builders import ROOT, event, frame
 from commands import called
-from compilescope.model.artifacts import DiskArtifacts
-from compilescope.model.bodies import (
+from compilescope.record.artifacts import DiskArtifacts
+from compilescope.record.bodies import (
     CacheEntryMiss,
     FailedGuard,
     GraphBreak,
@@ -20,11 +20,11 @@ from compilescope.model.bodies import (
     Recompile,
     SourceSeen,
 )
-from compilescope.model.event import encode
-from compilescope.model.eventfile import EventFile
-from compilescope.model.header import RunHeader
-from compilescope.model.home import create_run
-from compilescope.model.stack import CodeRef
+from compilescope.record.event import encode
+from compilescope.record.eventfile import EventFile
+from compilescope.record.header import RunHeader
+from compilescope.record.home import create_run
+from compilescope.record.stack import CodeRef
 
 SOURCE = """import torch
 

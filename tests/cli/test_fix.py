@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from compilescope.cli.main import group
-from compilescope.errors import ToolError
-from compilescope.model.fix_search import FixCheck, FixLeft, Spread, Timed, Times
-from compilescope.repair.search import rounds
-from compilescope.repair.search.options import SearchOptions
-from compilescope.repair.search.outcome import SearchResult
+from compilescope.apps.cli.main import group
+from compilescope.base.errors import ToolError
+from compilescope.change.repair.search import rounds
+from compilescope.change.repair.search.options import SearchOptions
+from compilescope.change.repair.search.outcome import SearchResult
+from compilescope.record.fix_search import FixCheck, FixLeft, Spread, Timed, Times
 from repair.delivery.outcomes import attempt, outcome, totals
 
 OLD = "import torch\n\n\ndef f(x):\n    print(x)\n    return x\n"
@@ -112,7 +112,7 @@ def test_the_wishes_reach_the_search(folder: Path, found: _Search) -> None:
 
 def test_what_is_piped_is_given_to_the_program(folder: Path) -> None:
     code = (
-        "import sys; from compilescope.cli.commands.fix.options import read_stdin;"
+        "import sys; from compilescope.apps.cli.commands.fix.options import read_stdin;"
         "sys.stdout.buffer.write(read_stdin())"
     )
     done = subprocess.run([sys.executable, "-c", code], input=b"a\xff\n", capture_output=True)
@@ -344,8 +344,8 @@ def test_the_repertoire(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_program_of_a_run(
     folder: Path, found: _Search, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from compilescope.model.header import RunHeader
-    from compilescope.model.home import create_run
+    from compilescope.record.header import RunHeader
+    from compilescope.record.home import create_run
 
     (folder / "sub").mkdir()
     (folder / "sub" / "x.py").write_text("import torch\n")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.cli.main import group
-from compilescope.errors import ToolError
+from compilescope.apps.cli.main import group
+from compilescope.base.errors import ToolError
 from stored_fixes import NEW, OLD, store_search
 
 

@@ -49,7 +49,7 @@ def _start(folder: Path, *words: str, **more: object) -> subprocess.Popen[str]:
     environment = {**os.environ, "TMPDIR": str(folder / "tmp"), "PYTHONHASHSEED": "0"}
     (folder / "tmp").mkdir(exist_ok=True)
     return subprocess.Popen(
-        [sys.executable, "-m", "compilescope.cli.main", "fix", *words],
+        [sys.executable, "-m", "compilescope.apps.cli.main", "fix", *words],
         cwd=folder,
         env=environment,
         text=True,
@@ -199,8 +199,8 @@ def test_git_stops_it_before_anything_runs(tmp_path: Path) -> None:
 
 def test_the_temporary_folder_is_ours_alone() -> None:
     """The tests above look for what is left behind under this name."""
-    from compilescope.recorder.target import Target
-    from compilescope.repair.trials.workbench import Workbench
+    from compilescope.change.repair.trials.workbench import Workbench
+    from compilescope.instrument.recorder.target import Target
 
     with Workbench(Target("code", ("pass",))) as bench:
         assert bench._folder.name.startswith("compilescope-")

@@ -7,8 +7,8 @@ import pkgutil
 
 from click.testing import CliRunner
 
-from compilescope.cli import commands
-from compilescope.cli.main import GROUPS, group
+from compilescope.apps.cli import commands
+from compilescope.apps.cli.main import GROUPS, group
 
 
 def test_every_command_names_a_known_group() -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.cli import other_python
-from compilescope.cli.interpreters import missing_torch
-from compilescope.errors import ToolError
+from compilescope.apps.cli import other_python
+from compilescope.apps.cli.interpreters import missing_torch
+from compilescope.base.errors import ToolError
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from compilescope.cli import isolation
-from compilescope.cli.isolation import Copy, isolated
-from compilescope.errors import ToolError
+from compilescope.apps.cli import isolation
+from compilescope.apps.cli.isolation import Copy, isolated
+from compilescope.base.errors import ToolError
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from compilescope.cli.main import main
-from compilescope.cli.streams import any_encoding
-from compilescope.errors import ToolError
-from compilescope.model.header import read_header, write_header
-from compilescope.model.home import find_run
-from compilescope.model.run_files import note_product, run_files
+from compilescope.apps.cli.main import main
+from compilescope.apps.cli.streams import any_encoding
+from compilescope.base.errors import ToolError
+from compilescope.record.header import read_header, write_header
+from compilescope.record.home import find_run
+from compilescope.record.run_files import note_product, run_files
 from samples import RUNS, store
 
 LONG = ("train.py", "--dataset", "/very/long/path/to/a/dataset", "--out", "/another/long/path")

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.cli.main import group
-from compilescope.errors import ToolError
-from compilescope.minify.check_command import CommandCheck
-from compilescope.processes import deadline
+from compilescope.apps.cli.main import group
+from compilescope.base.errors import ToolError
+from compilescope.base.processes import deadline
+from compilescope.change.minify.check_command import CommandCheck
 
 CHECK = '#!/bin/sh\ngrep -q needle "$1"\n'
 

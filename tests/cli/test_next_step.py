@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from builders import event, frame, run_of
-from compilescope.analysis.digest import Digest, digest
-from compilescope.cli.commands.run import ProgramRun, _next, next_step
-from compilescope.cli.main import group
-from compilescope.cli.program import Words
-from compilescope.findings.remedy import Advice
-from compilescope.model.bodies import (
+from compilescope.apps.cli.commands.run import ProgramRun, _next, next_step
+from compilescope.apps.cli.main import group
+from compilescope.apps.cli.program import Words
+from compilescope.knowledge.analysis.digest import Digest, digest
+from compilescope.knowledge.findings.remedy import Advice
+from compilescope.record.bodies import (
     CacheEntryMiss,
     CompileFailed,
     FailedGuard,
@@ -23,8 +23,8 @@ from compilescope.model.bodies import (
     GraphCaptured,
     Recompile,
 )
-from compilescope.model.event import Event
-from compilescope.model.stack import CodeRef
+from compilescope.record.event import Event
+from compilescope.record.stack import CodeRef
 
 CODE = CodeRef("/home/ada/project/model.py", 6, "forward")
 GRAPH = event(GraphCaptured(stage="dynamo", ops=1, frame=CODE, region=CODE), number=1)

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.cli.progress import CurrentWork, duration, working
+from compilescope.apps.cli.progress import CurrentWork, duration, working
 
 SHOWN, HIDDEN, ERASED = "\x1b[?25h", "\x1b[?25l", "\x1b[2K"
 WORK = """
     import sys
-    from compilescope.cli.progress import working
+    from compilescope.apps.cli.progress import working
 
     with working("fix", "running", patience_s=0, every_s=0.01) as work:
         for line in sys.stdin:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.cli.main import main
-from compilescope.registry.history import load_history
-from compilescope.registry.table import load_registry
+from compilescope.apps.cli.main import main
+from compilescope.knowledge.registry.history import load_history
+from compilescope.knowledge.registry.table import load_registry
 
 _BLOCK_TORCH = """
 import sys
@@ -22,7 +22,7 @@ class Block:
         if name.split(".")[0] in ("torch", "numpy"):
             raise ImportError(f"{name} is blocked")
 sys.meta_path.insert(0, Block())
-from compilescope.cli.main import main
+from compilescope.apps.cli.main import main
 for command in COMMANDS:
     sys.argv = ["compilescope", "registry", *command]
     try:

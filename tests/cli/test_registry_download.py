@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.cli.main import main
-from compilescope.errors import ToolError
-from compilescope.registry import downloads, table_download
-from compilescope.registry.table import table_file
-from compilescope.registry.table_download import source_of
+from compilescope.apps.cli.main import main
+from compilescope.base.errors import ToolError
+from compilescope.knowledge.registry import downloads, table_download
+from compilescope.knowledge.registry.table import table_file
+from compilescope.knowledge.registry.table_download import source_of
 
 ENTRY = {"Gb_type": "A type", "Context": "", "Explanation": "Words.", "Hints": ["A hint."]}
 # The installed torch's table and more: the difference to it is short to print.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.cli.main import main
+from compilescope.apps.cli.main import main
 from samples import full_run, store
 
 ENTRY = {"Gb_type": "A type", "Context": "", "Explanation": "Words.", "Hints": ["A hint."]}
@@ -206,7 +206,7 @@ class Block:
         if name.split(".")[0] in ("torch", "numpy"):
             raise ImportError(f"{{name}} is blocked")
 sys.meta_path.insert(0, Block())
-from compilescope.cli.main import main
+from compilescope.apps.cli.main import main
 for words in (["build", "-o", {str(tmp_path / "site")!r}, "--file", {str(small)!r}],
               ["update", {str(small)!r}], ["lint", "--only", "no-category"],
               *([name, "--help"] for name in ("build", "serve", "update", "import", "lint"))):
@@ -223,7 +223,7 @@ for words in (["build", "-o", {str(tmp_path / "site")!r}, "--file", {str(small)!
 
 def test_without_jinja_the_extra_is_named(small: Path, tmp_path: Path) -> None:
     code = "import sys\nsys.modules['jinja2'] = sys.modules['markupsafe'] = None\n"
-    code += "from compilescope.cli.main import main\n"
+    code += "from compilescope.apps.cli.main import main\n"
     code += f"sys.argv = ['x', 'registry', 'build', '-o', {str(tmp_path / 'site')!r}, "
     code += f"'--file', {str(small)!r}]\nmain()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -19,15 +19,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 import samples
-from compilescope.cli.commands.explain import COMMAND as EXPLAIN
-from compilescope.cli.commands.export import COMMAND as EXPORT
-from compilescope.cli.commands.show import COMMAND as SHOW
-from compilescope.errors import ToolError
-from compilescope.model.header import read_header, write_header
+from compilescope.apps.cli.commands.explain import COMMAND as EXPLAIN
+from compilescope.apps.cli.commands.export import COMMAND as EXPORT
+from compilescope.apps.cli.commands.show import COMMAND as SHOW
+from compilescope.base.errors import ToolError
+from compilescope.record.header import read_header, write_header
 from sharing import secret_programs
 
 # `import` is a word of Python's: the module can only be named in a string.
-IMPORT = importlib.import_module("compilescope.cli.commands.import").COMMAND
+IMPORT = importlib.import_module("compilescope.apps.cli.commands.import").COMMAND
 RUN = "abc123-full"
 
 
@@ -163,7 +163,7 @@ def test_unread_lines_are_told(home: Path) -> None:
 def test_a_diagnosis_that_is_not_all_compared_is_not_called_the_same(
     home: Path, monkeypatch: pytest.MonkeyPatch, bound: str, said: str
 ) -> None:
-    monkeypatch.setattr(f"compilescope.sharing.redaction.diagnosis.{bound}", 0)
+    monkeypatch.setattr(f"compilescope.report.sharing.redaction.diagnosis.{bound}", 0)
     done = call(EXPORT, "--redact", "-o", "r.zip", "--json")
     assert json.loads(done.stdout)["same_diagnosis"] is None
     assert said in done.stderr
@@ -172,7 +172,7 @@ def test_a_diagnosis_that_is_not_all_compared_is_not_called_the_same(
 def test_texts_that_are_not_redacted_word_by_word_are_told(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("compilescope.sharing.redaction.code._MOST_WORDS", 0)
+    monkeypatch.setattr("compilescope.report.sharing.redaction.code._MOST_WORDS", 0)
     done = call(EXPORT, "--redact", "-o", "r.zip", "--json")
     assert re.search(r"Note: \d+ texts are replaced entirely: the run has too many", done.stderr)
 

@@ -15,7 +15,7 @@ from termios import TIOCSWINSZ
 import pytest
 from click.testing import CliRunner, Result
 
-from compilescope.cli.main import group
+from compilescope.apps.cli.main import group
 from samples import big_run, full_run, store
 
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from compilescope.cli.main import group
-from compilescope.errors import ToolError
-from compilescope.model.header import RunHeader, read_header, write_header
-from compilescope.model.home import create_run
-from compilescope.model.provenance import SEALS, is_recorded_here
-from compilescope.model.run_files import PRODUCTS, note_product
-from compilescope.sharing.archive import import_archive, write_archive
-from compilescope.sweep.record import store_url, write_place
+from compilescope.apps.cli.main import group
+from compilescope.base.errors import ToolError
+from compilescope.record.header import RunHeader, read_header, write_header
+from compilescope.record.home import create_run
+from compilescope.record.provenance import SEALS, is_recorded_here
+from compilescope.record.run_files import PRODUCTS, note_product
+from compilescope.report.sharing.archive import import_archive, write_archive
+from compilescope.scale.sweep.record import store_url, write_place
 from stored_fixes import NEW, OLD, store_search
 
 MARKER = "marker"

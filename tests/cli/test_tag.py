@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 import samples
-from compilescope.cli.commands.export import COMMAND as EXPORT
-from compilescope.cli.commands.list import COMMAND as LIST
-from compilescope.cli.commands.tag import COMMAND as TAG
-from compilescope.errors import ToolError
+from compilescope.apps.cli.commands.export import COMMAND as EXPORT
+from compilescope.apps.cli.commands.list import COMMAND as LIST
+from compilescope.apps.cli.commands.tag import COMMAND as TAG
+from compilescope.base.errors import ToolError
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from compilescope.cli.main import group
-from compilescope.errors import ToolError
-from compilescope.model.outcomes import TuneAttempt, TuneOutcome
-from compilescope.tune import search
-from compilescope.tune.options import TuneOptions
-from compilescope.tune.outcome import TuneResult
+from compilescope.apps.cli.main import group
+from compilescope.base.errors import ToolError
+from compilescope.change.tune import search
+from compilescope.change.tune.options import TuneOptions
+from compilescope.change.tune.outcome import TuneResult
+from compilescope.record.outcomes import TuneAttempt, TuneOutcome
 
 OLD = "import torch\n\nmodel = torch.compile(torch.nn.Linear(2, 2))\n"
 NEW = OLD.replace("2))", '2), mode="reduce-overhead")')

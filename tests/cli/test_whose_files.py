@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.cli.main import group
-from compilescope.errors import ToolError
+from compilescope.apps.cli.main import group
+from compilescope.base.errors import ToolError
 from samples import full_run, store
 
 MINE = "mine, not compilescope's\n"

@@ -13,8 +13,8 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-import compilescope.dashboard.server.app as app
-from compilescope.dashboard.server.page import Address, DashboardPage
+import compilescope.apps.dashboard.server.app as app
+from compilescope.apps.dashboard.server.page import Address, DashboardPage
 from dashboard_server import TOKEN, Served, serving
 
 

@@ -7,7 +7,7 @@ from html import unescape
 from pathlib import Path
 
 from benchmark_runs import bench_run, row
-from compilescope.analysis.benchmark_changes import benchmark_history
+from compilescope.knowledge.analysis.benchmark_changes import benchmark_history
 from dashboard_history import OTHER, measured
 from dashboard_server import Served, serving
 

@@ -7,7 +7,7 @@ from html import unescape
 
 import pytest
 
-from compilescope.dashboard.server.app import all_pages
+from compilescope.apps.dashboard.server.app import all_pages
 from dashboard_server import Served
 
 LISTED = [page for page in all_pages() if page.title]

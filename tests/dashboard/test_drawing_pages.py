@@ -16,15 +16,15 @@ import pytest
 from starlette.exceptions import HTTPException
 
 import samples
-from compilescope.dashboard.addresses import MissingPage
-from compilescope.dashboard.drawing_workers import (
+from compilescope.apps.dashboard.addresses import MissingPage
+from compilescope.apps.dashboard.drawing_workers import (
     DrawingWorkers,
     DrawnPage,
     PageCache,
     StillDrawing,
     size_of,
 )
-from compilescope.errors import ToolError
+from compilescope.base.errors import ToolError
 from drawing_tasks import crash, dawdle, delete, pid_of, priority, refuse, tally
 from gone import is_gone
 
@@ -157,7 +157,7 @@ def test_answers_are_kept_up_to_a_size() -> None:
 
 _KILLED = """
 import asyncio, os, signal
-from compilescope.dashboard.drawing_workers import DrawingWorkers
+from compilescope.apps.dashboard.drawing_workers import DrawingWorkers
 
 async def main():
     print(await DrawingWorkers(workers=1, patience=600).draw(os.getpid), flush=True)

@@ -10,8 +10,8 @@ import pytest
 
 from axe_checks import grave_findings
 from browsing import looking
-from compilescope.dashboard.fields.form import all_forms
-from compilescope.dashboard.server.app import all_pages
+from compilescope.apps.dashboard.fields.form import all_forms
+from compilescope.apps.dashboard.server.app import all_pages
 from dashboard_server import Served
 
 pytestmark = pytest.mark.browser

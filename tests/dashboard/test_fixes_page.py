@@ -16,8 +16,8 @@ import pytest
 
 from axe_checks import grave_findings
 from browsing import CONTRAST, focus_walk, looking, seen
-from compilescope.model.provenance import SEALS
-from compilescope.model.run import read_run
+from compilescope.record.provenance import SEALS
+from compilescope.record.run import read_run
 from compilescope.report.blocks import Diff, Item
 from compilescope.report.document import all_sections
 from compilescope.report.section import Reading

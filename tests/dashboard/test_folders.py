@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.dashboard.fields import kinds as module
-from compilescope.dashboard.fields.kinds import Folders
-from compilescope.errors import ToolError
+from compilescope.apps.dashboard.fields import kinds as module
+from compilescope.apps.dashboard.fields.kinds import Folders
+from compilescope.base.errors import ToolError
 
 
 @pytest.fixture(autouse=True)

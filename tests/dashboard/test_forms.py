@@ -13,9 +13,9 @@ import click
 import pytest
 
 import samples
-from compilescope.dashboard.fields import choices
-from compilescope.dashboard.fields.form import FilledForm, Form, all_forms, fill
-from compilescope.dashboard.fields.kinds import (
+from compilescope.apps.dashboard.fields import choices
+from compilescope.apps.dashboard.fields.form import FilledForm, Form, all_forms, fill
+from compilescope.apps.dashboard.fields.kinds import (
     Checks,
     Field,
     Flag,
@@ -28,7 +28,7 @@ from compilescope.dashboard.fields.kinds import (
     Text,
     WholeNumber,
 )
-from compilescope.dashboard.fields.shared import (
+from compilescope.apps.dashboard.fields.shared import (
     Backends,
     Build,
     Builds,
@@ -38,7 +38,7 @@ from compilescope.dashboard.fields.shared import (
     ScriptFile,
     SweepSource,
 )
-from compilescope.errors import ToolError
+from compilescope.base.errors import ToolError
 
 FORMS = all_forms()
 BY_ID = {form.id: form for form in FORMS}
@@ -96,7 +96,7 @@ def sample(field: Field) -> list[str]:
 
 
 def command_of(form: Form) -> click.Command:
-    return importlib.import_module(f"compilescope.cli.commands.{form.command[0]}").COMMAND
+    return importlib.import_module(f"compilescope.apps.cli.commands.{form.command[0]}").COMMAND
 
 
 def option_of(form: Form, name: str) -> click.Option | None:
@@ -347,8 +347,8 @@ def test_which_files_are_written(place: FormPlace) -> None:
 
 def test_choices_are_read_without_torch_or_transformers() -> None:
     code = (
-        "import sys; from compilescope.dashboard.fields import choices; "
-        "from compilescope.dashboard.fields.form import all_forms; all_forms(); "
+        "import sys; from compilescope.apps.dashboard.fields import choices; "
+        "from compilescope.apps.dashboard.fields.form import all_forms; all_forms(); "
         "print([o.value for o in choices.bench_models()], len(choices.families())); "
         "assert not {'torch', 'transformers'} & set(sys.modules)"
     )
@@ -360,7 +360,7 @@ def test_choices_are_read_without_torch_or_transformers() -> None:
 def test_the_models_are_those_of_bench() -> None:
     torch = pytest.importorskip("torch")
     assert torch
-    from compilescope.bench.model import all_models
+    from compilescope.measure.bench.model import all_models
 
     ours = {option.value: option for option in choices.bench_models()}
     for model in all_models():

@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 import samples
-from compilescope.dashboard.jobs.job import REQUEST, STARTED, JobRequest, Started, write_record
-from compilescope.dashboard.jobs.service import Jobs
-from compilescope.dashboard.runs import reader_client
-from compilescope.dashboard.server.options import BrowserLimits
-from compilescope.model.artifacts import DiskArtifacts, artifact_name
-from compilescope.model.header import read_header
-from compilescope.model.run import is_live, read_run
-from compilescope.sharing.archive import import_archive, write_archive
+from compilescope.apps.dashboard.jobs.job import REQUEST, STARTED, JobRequest, Started, write_record
+from compilescope.apps.dashboard.jobs.service import Jobs
+from compilescope.apps.dashboard.runs import reader_client
+from compilescope.apps.dashboard.server.options import BrowserLimits
+from compilescope.record.artifacts import DiskArtifacts, artifact_name
+from compilescope.record.header import read_header
+from compilescope.record.run import is_live, read_run
+from compilescope.report.sharing.archive import import_archive, write_archive
 from dashboard_server import TOKEN, serving
 from live_runs import LiveRun
 

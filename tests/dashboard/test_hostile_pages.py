@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 import samples
-from compilescope.model.header import RunHeader
-from compilescope.model.run import Run
+from compilescope.record.header import RunHeader
+from compilescope.record.run import Run
 from dashboard_server import serving
 from hostile import hostile_run, live_html, steering
 from waiting import until

@@ -18,19 +18,19 @@ import pytest
 
 import samples
 from builders import event
-from compilescope.analysis.digest import digest
-from compilescope.dashboard.runs import index as run_index
-from compilescope.dashboard.runs import reader_client
-from compilescope.dashboard.runs.entry import stamp_of
-from compilescope.dashboard.runs.index import RunIndex
-from compilescope.dashboard.runs.reader import KnownRun, examine
-from compilescope.dashboard.runs.reader_client import FailedRead, ReaderClient
-from compilescope.dashboard.runs.rows import RunRow
-from compilescope.model.bodies import GraphCaptured
-from compilescope.model.event import encode
-from compilescope.model.header import RunHeader, read_header, write_header
-from compilescope.model.labels import Labels, write_labels
-from compilescope.model.run import read_run
+from compilescope.apps.dashboard.runs import index as run_index
+from compilescope.apps.dashboard.runs import reader_client
+from compilescope.apps.dashboard.runs.entry import stamp_of
+from compilescope.apps.dashboard.runs.index import RunIndex
+from compilescope.apps.dashboard.runs.reader import KnownRun, examine
+from compilescope.apps.dashboard.runs.reader_client import FailedRead, ReaderClient
+from compilescope.apps.dashboard.runs.rows import RunRow
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.record.bodies import GraphCaptured
+from compilescope.record.event import encode
+from compilescope.record.header import RunHeader, read_header, write_header
+from compilescope.record.labels import Labels, write_labels
+from compilescope.record.run import read_run
 from waiting import until
 
 
@@ -246,7 +246,7 @@ def test_a_run_that_ended_while_no_server_ran(home: Path) -> None:
 
 _SLOW = """
 import pathlib, time
-from compilescope.model import eventfile
+from compilescope.record import eventfile
 
 opened = eventfile.open_plain
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from compilescope.dashboard.addresses import MissingPage
-from compilescope.dashboard.jobs.job import (
+from compilescope.apps.dashboard.addresses import MissingPage
+from compilescope.apps.dashboard.jobs.job import (
     ENDED,
     REQUEST,
     RUNS,
@@ -33,17 +33,18 @@ from compilescope.dashboard.jobs.job import (
     whole_output,
     write_record,
 )
-from compilescope.dashboard.jobs.keeper import RESERVE
-from compilescope.dashboard.jobs.service import Jobs, TooManyJobs
-from compilescope.dashboard.jobs.words import job_label
-from compilescope.dashboard.server.options import BrowserLimits
-from compilescope.errors import ToolError
-from compilescope.processes import child
-from compilescope.processes.table import is_running
+from compilescope.apps.dashboard.jobs.keeper import RESERVE
+from compilescope.apps.dashboard.jobs.service import Jobs, TooManyJobs
+from compilescope.apps.dashboard.jobs.words import job_label
+from compilescope.apps.dashboard.server.options import BrowserLimits
+from compilescope.base.errors import ToolError
+from compilescope.base.processes import child
+from compilescope.base.processes.table import is_running
 from waiting import until
 
 KEEP = (
-    "import sys; from pathlib import Path; from compilescope.dashboard.jobs.keeper import keep; "
+    "import sys; from pathlib import Path; "
+    "from compilescope.apps.dashboard.jobs.keeper import keep; "
     "keep(Path(sys.argv[1]), grace_s=float(sys.argv[2]), "
     "command=[sys.executable, '-c', sys.argv[3]])"
 )
@@ -345,8 +346,8 @@ def test_two_servers_start_a_job_once(tmp_path: Path) -> None:
 def test_the_runs_of_a_job_are_those_that_it_made(tmp_path: Path) -> None:
     code = (
         "import os\nfrom pathlib import Path\n"
-        "from compilescope.model.header import RunHeader\n"
-        "from compilescope.model.home import create_run\n"
+        "from compilescope.record.header import RunHeader\n"
+        "from compilescope.record.home import create_run\n"
         f"home = Path({str(tmp_path)!r})\n"
         "create_run(home, RunHeader(run='aaa-mine', tool='1'))\n"
         "create_run(home / 'elsewhere', RunHeader(run='bbb-private', tool='1'))"
@@ -406,7 +407,7 @@ def test_a_disk_that_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     jobs = Jobs(tmp_path, BrowserLimits())
     with monkeypatch.context() as patch, pytest.raises(ToolError, match="No space left"):
-        patch.setattr("compilescope.dashboard.jobs.service.write_record", full)
+        patch.setattr("compilescope.apps.dashboard.jobs.service.write_record", full)
         jobs.start(["list"], tmp_path)
     assert not os.listdir(tmp_path / ".jobs")
     kept = Kept(tmp_path, "import time; print('here', flush=True); time.sleep(600)")

@@ -16,14 +16,14 @@ import pytest
 
 import samples
 from builders import event, frame
-from compilescope.analysis.digest import digest
-from compilescope.dashboard.live import live_runs, tail
-from compilescope.dashboard.live.live_entries import KINDS, kind_of, moment, own_times
-from compilescope.dashboard.live.live_runs import KEPT
-from compilescope.dashboard.live.tail import LiveTotals
-from compilescope.dashboard.pages import live as live_page
-from compilescope.dashboard.server.options import BrowserLimits
-from compilescope.model.bodies import (
+from compilescope.apps.dashboard.live import live_runs, tail
+from compilescope.apps.dashboard.live.live_entries import KINDS, kind_of, moment, own_times
+from compilescope.apps.dashboard.live.live_runs import KEPT
+from compilescope.apps.dashboard.live.tail import LiveTotals
+from compilescope.apps.dashboard.pages import live as live_page
+from compilescope.apps.dashboard.server.options import BrowserLimits
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.record.bodies import (
     CacheEntryMiss,
     CompileTime,
     FailedGuard,
@@ -32,8 +32,8 @@ from compilescope.model.bodies import (
     Phase,
     Recompile,
 )
-from compilescope.model.event import encode
-from compilescope.model.header import read_header
+from compilescope.record.event import encode
+from compilescope.record.header import read_header
 from compilescope.report.render.html import draw
 from dashboard_server import Served, serving
 from live_runs import STARTED, LiveRun, Viewer, broke

@@ -15,9 +15,9 @@ import pytest
 
 from axe_checks import grave_findings
 from browsing import CONTRAST, focus_walk, looking
-from compilescope.analysis.digest import digest
-from compilescope.model.bodies import CompileTime, GraphCaptured
-from compilescope.model.run import read_run
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.record.bodies import CompileTime, GraphCaptured
+from compilescope.record.run import read_run
 from dashboard_server import Served, serving
 from live_runs import STARTED, LiveRun, Viewer, broke
 from samples import CODE, HOSTILE

@@ -16,8 +16,8 @@ import pytest
 
 from axe_checks import grave_findings
 from browsing import CONTRAST, looking, seen
-from compilescope.errors import ToolError
-from compilescope.registry.notes import (
+from compilescope.base.errors import ToolError
+from compilescope.knowledge.registry.notes import (
     BIGGEST_BYTES,
     NOTES,
     NoteChanged,
@@ -26,9 +26,9 @@ from compilescope.registry.notes import (
     save_note,
     stamp_of,
 )
-from compilescope.registry.table import table_file
-from compilescope.site.build import build_site
-from compilescope.site.content import SiteSources
+from compilescope.knowledge.registry.table import table_file
+from compilescope.report.site.build import build_site
+from compilescope.report.site.content import SiteSources
 from dashboard_server import Served
 
 try:

@@ -12,16 +12,16 @@ import pytest
 
 from axe_checks import grave_findings
 from browsing import CONTRAST, focus_walk, looking, seen
-from compilescope.analysis.figures import figures
-from compilescope.dashboard import graph_breaks
-from compilescope.dashboard.graph_breaks import RegistryQuery, find
-from compilescope.errors import ToolError
-from compilescope.model.run import read_run
-from compilescope.registry.cases import load_break_counts
-from compilescope.registry.table import load_registry, table_file
-from compilescope.registry.taxonomy import load_taxonomy
-from compilescope.site.content import Content
-from compilescope.site.pages import draw_site
+from compilescope.apps.dashboard import graph_breaks
+from compilescope.apps.dashboard.graph_breaks import RegistryQuery, find
+from compilescope.base.errors import ToolError
+from compilescope.knowledge.analysis.figures import figures
+from compilescope.knowledge.registry.cases import load_break_counts
+from compilescope.knowledge.registry.table import load_registry, table_file
+from compilescope.knowledge.registry.taxonomy import load_taxonomy
+from compilescope.record.run import read_run
+from compilescope.report.site.content import Content
+from compilescope.report.site.pages import draw_site
 from dashboard_server import Served
 from waiting import until
 

@@ -15,10 +15,10 @@ import pytest
 import samples
 from axe_checks import grave_findings
 from browsing import focus_walk, looking, wait_until
-from compilescope.dashboard.pages.run import build_of, script_of
-from compilescope.dashboard.server.options import BrowserLimits
-from compilescope.model.header import FILE_NAME
-from compilescope.model.provenance import SEALS
+from compilescope.apps.dashboard.pages.run import build_of, script_of
+from compilescope.apps.dashboard.server.options import BrowserLimits
+from compilescope.record.header import FILE_NAME
+from compilescope.record.provenance import SEALS
 from dashboard_server import Served, serving
 
 

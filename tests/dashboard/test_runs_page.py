@@ -15,10 +15,10 @@ import pytest
 
 import samples
 from browsing import CONTRAST, focus_walk, looking, wait_until
-from compilescope.dashboard.runs import run_list
-from compilescope.errors import ToolError
-from compilescope.model.header import RunHeader, write_header
-from compilescope.model.labels import Labels, read_labels, write_labels
+from compilescope.apps.dashboard.runs import run_list
+from compilescope.base.errors import ToolError
+from compilescope.record.header import RunHeader, write_header
+from compilescope.record.labels import Labels, read_labels, write_labels
 from dashboard_server import Served, serving
 from waiting import until
 

@@ -15,11 +15,11 @@ import httpx
 import pytest
 from starlette.exceptions import HTTPException
 
-from compilescope.dashboard.pages import sign_in
-from compilescope.dashboard.server import safety
-from compilescope.dashboard.server.app import all_pages
-from compilescope.dashboard.server.page import Address
-from compilescope.local_requests import SAFE_METHODS
+from compilescope.apps.dashboard.pages import sign_in
+from compilescope.apps.dashboard.server import safety
+from compilescope.apps.dashboard.server.app import all_pages
+from compilescope.apps.dashboard.server.page import Address
+from compilescope.base.local_requests import SAFE_METHODS
 from dashboard.probing import Probe, probing, status_of
 from dashboard_server import TOKEN, Served, serving
 from waiting import until
@@ -599,7 +599,7 @@ def test_too_much_of_anything_is_refused(fresh: Probe) -> None:
 
 
 def test_a_connection_that_asks_for_nothing_is_dropped(tmp_path: Path) -> None:
-    from compilescope.dashboard.server.options import BrowserLimits
+    from compilescope.apps.dashboard.server.options import BrowserLimits
 
     with probing(tmp_path / "runs", limits=BrowserLimits(stalled_s=0.2)) as probe:
         port = probe.served.options.port
@@ -627,7 +627,7 @@ def test_connections_that_ask_for_nothing_make_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else whoever opens as many as there may be files keeps everybody out."""
-    monkeypatch.setattr("compilescope.dashboard.server.app.most_connections", lambda: 8)
+    monkeypatch.setattr("compilescope.apps.dashboard.server.app.most_connections", lambda: 8)
     with probing(tmp_path / "runs") as probe, contextlib.ExitStack() as stack:
         address = ("127.0.0.1", probe.served.options.port)
         idle = [stack.enter_context(socket.create_connection(address, 60)) for _ in range(30)]

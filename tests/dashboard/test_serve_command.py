@@ -16,8 +16,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from compilescope.cli.commands import serve
-from compilescope.errors import ToolError
+from compilescope.apps.cli.commands import serve
+from compilescope.base.errors import ToolError
 from gone import is_gone
 from live_runs import LiveRun
 from waiting import until

@@ -14,10 +14,10 @@ import pytest
 
 from axe_checks import grave_findings
 from browsing import CONTRAST, focus_walk, looking
-from compilescope.dashboard.fields.form import all_forms
-from compilescope.dashboard.jobs.job import CommandJob
-from compilescope.dashboard.jobs.service import Jobs
-from compilescope.dashboard.server.options import BrowserLimits
+from compilescope.apps.dashboard.fields.form import all_forms
+from compilescope.apps.dashboard.jobs.job import CommandJob
+from compilescope.apps.dashboard.jobs.service import Jobs
+from compilescope.apps.dashboard.server.options import BrowserLimits
 from dashboard_server import Served, serving
 from waiting import until
 

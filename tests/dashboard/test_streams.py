@@ -17,10 +17,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from compilescope.dashboard.server import app as real_serving
-from compilescope.dashboard.server.app import ReadConnection, make_app
-from compilescope.dashboard.server.options import BrowserLimits, Options
-from compilescope.dashboard.server.streams import Update, resume_id, resume_offset, stream
+from compilescope.apps.dashboard.server import app as real_serving
+from compilescope.apps.dashboard.server.app import ReadConnection, make_app
+from compilescope.apps.dashboard.server.options import BrowserLimits, Options
+from compilescope.apps.dashboard.server.streams import Update, resume_id, resume_offset, stream
 from dashboard_server import Served, serving
 from live_runs import updates
 from waiting import until

@@ -10,11 +10,11 @@ import httpx
 import pytest
 
 import samples
-from compilescope.dashboard.jobs.job import CommandJob
-from compilescope.dashboard.jobs.service import Jobs
-from compilescope.dashboard.pages.upload import safe_name
-from compilescope.dashboard.server.options import BrowserLimits
-from compilescope.sharing.archive import write_archive
+from compilescope.apps.dashboard.jobs.job import CommandJob
+from compilescope.apps.dashboard.jobs.service import Jobs
+from compilescope.apps.dashboard.pages.upload import safe_name
+from compilescope.apps.dashboard.server.options import BrowserLimits
+from compilescope.report.sharing.archive import write_archive
 from dashboard_server import Served, serving
 from waiting import until
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from commands import called
-from compilescope.cli.commands.demo import output as demo_telling
+from compilescope.apps.cli.commands.demo import output as demo_telling
 from waiting import until
 
 TOOL = [sys.executable, "-m", "compilescope", "demo"]

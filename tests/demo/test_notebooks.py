@@ -62,7 +62,7 @@ def test_a_notebook_is_kept_without_outputs(name: str) -> None:
 
 
 def test_the_tour_uses_the_model_of_the_demo() -> None:
-    from compilescope.demo.tour import PROGRAMS
+    from compilescope.apps.demo.tour import PROGRAMS
 
     written = [c.source for c in read("tour.ipynb").cells if c.source.startswith("%%writefile")]
     assert written == ["%%writefile model.py\n" + (PROGRAMS / "model.py").read_text().rstrip("\n")]

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from compilescope.demo.quick import Knobs, _commands, padded_tokens, program_text
-from compilescope.errors import ToolError
+from compilescope.apps.demo.quick import Knobs, _commands, padded_tokens, program_text
+from compilescope.base.errors import ToolError
 
 TOOL = [sys.executable, "-m", "compilescope", "demo", "--backend", "aot_eager"]
 
@@ -62,7 +62,7 @@ def test_without_transformers() -> None:
         "find = u.find_spec\n"
         "u.find_spec = lambda name, *rest: None if name == 'transformers' else find(name, *rest)\n"
         "sys.argv = ['compilescope', 'demo', '--model', 'bert']\n"
-        "from compilescope.cli.main import main; main()"
+        "from compilescope.apps.cli.main import main; main()"
     )
     done = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True)
     assert done.returncode == 2

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.cli.commands.demo.output import exit_code, shown_lines
-from compilescope.cli.main import group
-from compilescope.demo.tour import (
+from compilescope.apps.cli.commands.demo.output import exit_code, shown_lines
+from compilescope.apps.cli.main import group
+from compilescope.apps.demo.tour import (
     PROGRAMS,
     Command,
     CommandResult,
@@ -21,7 +21,7 @@ from compilescope.demo.tour import (
     obstacle,
     run_step,
 )
-from compilescope.errors import ToolError
+from compilescope.base.errors import ToolError
 from gone import is_gone
 
 COMMANDS = group.list_commands(None)  # type: ignore[arg-type]

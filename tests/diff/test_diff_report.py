@@ -12,9 +12,9 @@ import torch
 from torch import nn
 
 from compilescope import KernelDiffHarness
-from compilescope.errors import ToolError
-from compilescope.model.bodies import TensorDiff
-from compilescope.model.run import read_run
+from compilescope.base.errors import ToolError
+from compilescope.record.bodies import TensorDiff
+from compilescope.record.run import read_run
 from diff import wrong_backends as wrong
 
 pytestmark = pytest.mark.torch

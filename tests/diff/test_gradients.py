@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from compilescope import KernelDiffHarness
-from compilescope.diff.runs.trial import find_loss, find_optimizer
-from compilescope.errors import ToolError
+from compilescope.base.errors import ToolError
+from compilescope.measure.diff.runs.trial import find_loss, find_optimizer
 
 pytestmark = pytest.mark.torch
 X = torch.linspace(-2, 2, 32).reshape(4, 8)

@@ -17,11 +17,11 @@ import torch.nn.functional as F
 from torch import nn
 
 from compilescope import KernelDiffHarness
-from compilescope.diff.input_sets import variants
-from compilescope.diff.localize import localize
-from compilescope.errors import ToolError
-from compilescope.model.bodies import TensorDiff
-from compilescope.tensors.copies import CopiedArguments
+from compilescope.base.errors import ToolError
+from compilescope.measure.diff.input_sets import variants
+from compilescope.measure.diff.localize import localize
+from compilescope.measure.tensors.copies import CopiedArguments
+from compilescope.record.bodies import TensorDiff
 
 pytestmark = pytest.mark.torch
 

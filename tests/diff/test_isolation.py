@@ -12,9 +12,9 @@ import torch
 from torch import nn
 
 from compilescope import KernelDiffHarness
-from compilescope.diff.runs.model_state import State
-from compilescope.diff.runs.modes import Randomness, same_world
-from compilescope.tensors.copies import CopiedArguments
+from compilescope.measure.diff.runs.model_state import State
+from compilescope.measure.diff.runs.modes import Randomness, same_world
+from compilescope.measure.tensors.copies import CopiedArguments
 
 pytestmark = pytest.mark.torch
 CALLS = 0

@@ -10,11 +10,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from compilescope.diff.pictures import VisualizationConfig, draw_pictures  # noqa: E402
-from compilescope.diff.report import error_grid, error_profiles  # noqa: E402
-from compilescope.diff.values import ValueDiff  # noqa: E402
-from compilescope.errors import ToolError  # noqa: E402
-from compilescope.tensors.comparison import compare_tensors, map_errors  # noqa: E402
+from compilescope.base.errors import ToolError  # noqa: E402
+from compilescope.measure.diff.pictures import VisualizationConfig, draw_pictures  # noqa: E402
+from compilescope.measure.diff.report import error_grid, error_profiles  # noqa: E402
+from compilescope.measure.diff.values import ValueDiff  # noqa: E402
+from compilescope.measure.tensors.comparison import compare_tensors, map_errors  # noqa: E402
 
 pytestmark = pytest.mark.torch
 

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.fx import Graph, GraphModule
 
-from compilescope.diff.localize import Localization, localize
+from compilescope.measure.diff.localize import Localization, localize
 from diff.localize.planting import (
     BUGS,
     Planted,

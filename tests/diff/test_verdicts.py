@@ -12,7 +12,7 @@ from torch import nn
 
 from capabilities import expected
 from compilescope import ComparisonConfig, KernelDiffHarness
-from compilescope.errors import ToolError
+from compilescope.base.errors import ToolError
 from diff import wrong_backends as wrong
 
 pytestmark = pytest.mark.torch

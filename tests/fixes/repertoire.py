@@ -14,12 +14,12 @@ from pathlib import Path
 import msgspec
 
 import compilescope
-from compilescope.analysis.digest import digest
-from compilescope.findings.recompiles import count_strictly
-from compilescope.fixes.fix import Fix
-from compilescope.fixes.subject import Program, Subject, subjects_of
-from compilescope.source.examples import Example, RefusalExample
-from compilescope.source.refusals import NotMeant, Refused
+from compilescope.change.fixes.fix import Fix
+from compilescope.change.fixes.subject import Program, Subject, subjects_of
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.findings.recompiles import count_strictly
+from compilescope.knowledge.source.examples import Example, RefusalExample
+from compilescope.knowledge.source.refusals import NotMeant, Refused
 
 
 def program_of(folder: Path, text: str, name: str = "program.py") -> Program:

@@ -7,17 +7,17 @@ import textwrap
 import libcst as cst
 import pytest
 
-from compilescope.fixes.branches.returns import read_returning
-from compilescope.source.flow import liveness, operators
-from compilescope.source.flow.aliasing import (
+from compilescope.change.fixes.branches.returns import read_returning
+from compilescope.knowledge.source.flow import liveness, operators
+from compilescope.knowledge.source.flow.aliasing import (
     is_buffer,
     is_changed_later,
     is_fresh_local,
     runs_without_grad,
 )
-from compilescope.source.flow.purity import remarks
-from compilescope.source.refusals import Refused
-from compilescope.source.syntax.module import SourceModule
+from compilescope.knowledge.source.flow.purity import remarks
+from compilescope.knowledge.source.refusals import Refused
+from compilescope.knowledge.source.syntax.module import SourceModule
 
 
 def _module(text: str) -> SourceModule:

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from builders import run_of
-from compilescope.analysis.digest import digest
-from compilescope.fixes.breaks.compile_modules import modules_instead
-from compilescope.fixes.subject import Program
-from compilescope.source.refusals import NotMeant, Refused
-from compilescope.source.trees import cst
+from compilescope.change.fixes.breaks.compile_modules import modules_instead
+from compilescope.change.fixes.subject import Program
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.source.refusals import NotMeant, Refused
+from compilescope.knowledge.source.trees import cst
 
 NET = """
 import torch

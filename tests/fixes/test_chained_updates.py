@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.fixes.catalogue import all_fixes
-from compilescope.fixes.patch import Patch
-from compilescope.source.refusals import Refused
+from compilescope.change.fixes.catalogue import all_fixes
+from compilescope.change.fixes.patch import Patch
+from compilescope.knowledge.source.refusals import Refused
 from fixes.repertoire import meant, subjects
 
 pytestmark = [pytest.mark.torch]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.fixes.catalogue import all_fixes
-from compilescope.source.refusals import Refused
+from compilescope.change.fixes.catalogue import all_fixes
+from compilescope.knowledge.source.refusals import Refused
 from fixes.repertoire import subjects
 
 pytestmark = pytest.mark.torch

@@ -6,9 +6,7 @@ import libcst as cst
 import pytest
 
 from builders import run_of
-from compilescope.analysis.digest import digest
-from compilescope.findings.finding import WordedFinding
-from compilescope.fixes.breaks import (
+from compilescope.change.fixes.breaks import (
     masked_reduction,
     math_for_numpy,
     number_for_output,
@@ -16,12 +14,14 @@ from compilescope.fixes.breaks import (
     tensor_for_number,
     unbind_for_tolist,
 )
-from compilescope.fixes.fix import Fix
-from compilescope.fixes.statements.outputs import output_of
-from compilescope.fixes.subject import Program, Subject
-from compilescope.fixes.values.graph_values import ValueFact, ValueFacts
-from compilescope.source.refusals import Refused
-from compilescope.source.syntax.module import SourceModule
+from compilescope.change.fixes.fix import Fix
+from compilescope.change.fixes.statements.outputs import output_of
+from compilescope.change.fixes.subject import Program, Subject
+from compilescope.change.fixes.values.graph_values import ValueFact, ValueFacts
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.findings.finding import WordedFinding
+from compilescope.knowledge.source.refusals import Refused
+from compilescope.knowledge.source.syntax.module import SourceModule
 
 FILE = "/home/someone/program.py"
 TENSOR = ValueFact("tensor", "torch.Tensor", "float32", (3,))

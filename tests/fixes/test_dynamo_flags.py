@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.fixes.compilation.settings import with_flag
-from compilescope.fixes.subject import Subject
-from compilescope.source.refusals import Refused
+from compilescope.change.fixes.compilation.settings import with_flag
+from compilescope.change.fixes.subject import Subject
+from compilescope.knowledge.source.refusals import Refused
 from fixes.repertoire import subjects
 
 pytestmark = pytest.mark.torch

@@ -5,12 +5,12 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from compilescope.fixes.statements.shell import Shell
-from compilescope.source.flow.cuts import Split, is_light, split_around
-from compilescope.source.refusals import Refused
-from compilescope.source.syntax.bindings import bound_names, local_names, statements_of
-from compilescope.source.syntax.edit import Edit
-from compilescope.source.syntax.module import SourceModule
+from compilescope.change.fixes.statements.shell import Shell
+from compilescope.knowledge.source.flow.cuts import Split, is_light, split_around
+from compilescope.knowledge.source.refusals import Refused
+from compilescope.knowledge.source.syntax.bindings import bound_names, local_names, statements_of
+from compilescope.knowledge.source.syntax.edit import Edit
+from compilescope.knowledge.source.syntax.module import SourceModule
 
 
 def _function(module: SourceModule, name: str = "f") -> cst.FunctionDef:

@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from compilescope.fixes.breaks.tensor_for_number import FIX
-from compilescope.source.refusals import Refused
+from compilescope.change.fixes.breaks.tensor_for_number import FIX
+from compilescope.knowledge.source.refusals import Refused
 from fixes.repertoire import subjects
 
 pytestmark = pytest.mark.torch

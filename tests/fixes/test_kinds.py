@@ -13,8 +13,8 @@ pytest.importorskip("torch")
 
 import torch
 
-from compilescope.fixes.values.kinds import Kind, joined_kind, number_kind
-from compilescope.source.flow import operators
+from compilescope.change.fixes.values.kinds import Kind, joined_kind, number_kind
+from compilescope.knowledge.source.flow import operators
 
 pytestmark = pytest.mark.torch
 

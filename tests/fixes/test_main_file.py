@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.fixes.program_files import main_file_of
+from compilescope.change.fixes.program_files import main_file_of
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.fixes.patch import applied, hunks, merge
+from compilescope.change.fixes.patch import applied, hunks, merge
 
 BASE = "import torch\n\na = 1\nb = 2\nc = 3\n"
 

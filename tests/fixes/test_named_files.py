@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.fixes.diffs import byte_order_mark
-from compilescope.fixes.kept_texts import _with_its_line_ends
-from compilescope.fixes.program_files import _lines
+from compilescope.change.fixes.diffs import byte_order_mark
+from compilescope.change.fixes.kept_texts import _with_its_line_ends
+from compilescope.change.fixes.program_files import _lines
 from compilescope.logs.source_files import lines_here
-from compilescope.model.packs import Pack
-from compilescope.model.plain_files import LARGEST_SOURCE, read_source, read_source_text
+from compilescope.record.packs import Pack
+from compilescope.record.plain_files import LARGEST_SOURCE, read_source, read_source_text
 
 
 def _pipe(folder: Path) -> str:

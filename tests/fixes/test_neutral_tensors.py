@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from compilescope.fixes.values.neutral import neutral_for
-from compilescope.source.syntax.module import SourceModule
-from compilescope.source.trees import cst
+from compilescope.change.fixes.values.neutral import neutral_for
+from compilescope.knowledge.source.syntax.module import SourceModule
+from compilescope.knowledge.source.trees import cst
 
 
 def _told(*lines: str) -> str:

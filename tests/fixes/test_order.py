@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 import itertools
 
-from compilescope.fixes.catalogue import all_fixes
-from compilescope.fixes.fix import Fix
-from compilescope.repair.search.options import SearchOptions
+from compilescope.change.fixes.catalogue import all_fixes
+from compilescope.change.fixes.fix import Fix
+from compilescope.change.repair.search.options import SearchOptions
 
 SMALL = 3
 """Lines of a diff: a statement with a condition around it."""

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from compilescope.fixes.statements.parts import FunctionParts
-from compilescope.source.refusals import Refused
-from compilescope.source.syntax.edit import Edit
-from compilescope.source.syntax.module import SourceModule
-from compilescope.source.trees import cst
+from compilescope.change.fixes.statements.parts import FunctionParts
+from compilescope.knowledge.source.refusals import Refused
+from compilescope.knowledge.source.syntax.edit import Edit
+from compilescope.knowledge.source.syntax.module import SourceModule
+from compilescope.knowledge.source.trees import cst
 
 FUNCTIONS = {
     "plain": """

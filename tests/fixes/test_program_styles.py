@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import compilescope
-from compilescope.analysis.digest import digest
-from compilescope.fixes.catalogue import all_fixes
-from compilescope.fixes.subject import Program
+from compilescope.change.fixes.catalogue import all_fixes
+from compilescope.change.fixes.subject import Program
+from compilescope.knowledge.analysis.digest import digest
 from fixes.repertoire import in_order, meant
 
 pytestmark = pytest.mark.torch

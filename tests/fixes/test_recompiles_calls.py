@@ -8,21 +8,21 @@ from typing import cast
 import libcst as cst
 import pytest
 
-from compilescope.fixes.arguments.calls import CallSite, hoisted, is_plain, statement_before
-from compilescope.fixes.arguments.edits import (
+from compilescope.change.fixes.arguments.calls import CallSite, hoisted, is_plain, statement_before
+from compilescope.change.fixes.arguments.edits import (
     _given,
     function_at,
     operand,
     split_name,
     split_subject,
 )
-from compilescope.fixes.catalogue import all_fixes
-from compilescope.fixes.compilation.switches import _test_before
-from compilescope.fixes.recompiles.first_call_eager import _is_prepared
-from compilescope.fixes.subject import Subject
-from compilescope.source.refusals import Refused
-from compilescope.source.syntax.edit import Edit
-from compilescope.source.syntax.module import SourceModule
+from compilescope.change.fixes.catalogue import all_fixes
+from compilescope.change.fixes.compilation.switches import _test_before
+from compilescope.change.fixes.recompiles.first_call_eager import _is_prepared
+from compilescope.change.fixes.subject import Subject
+from compilescope.knowledge.source.refusals import Refused
+from compilescope.knowledge.source.syntax.edit import Edit
+from compilescope.knowledge.source.syntax.module import SourceModule
 from fixes.repertoire import subjects
 
 

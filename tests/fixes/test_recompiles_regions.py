@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from compilescope.fixes.compilation.objects import is_of_several
-from compilescope.fixes.compilation.regions import Region, regions_of
-from compilescope.fixes.compilation.settings import put_setting, set_argument
-from compilescope.source.refusals import Refused
-from compilescope.source.syntax.edit import Edit
-from compilescope.source.syntax.module import SourceModule
+from compilescope.change.fixes.compilation.objects import is_of_several
+from compilescope.change.fixes.compilation.regions import Region, regions_of
+from compilescope.change.fixes.compilation.settings import put_setting, set_argument
+from compilescope.knowledge.source.refusals import Refused
+from compilescope.knowledge.source.syntax.edit import Edit
+from compilescope.knowledge.source.syntax.module import SourceModule
 
 
 def regions(text: str) -> list[Region]:

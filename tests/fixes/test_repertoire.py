@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from capabilities import expected
-from compilescope.fixes.catalogue import _modules, all_fixes, fixes_answering, indexed
-from compilescope.fixes.fix import Fix
-from compilescope.fixes.index import INDEX
-from compilescope.fixes.subject import Subject, subjects_of
-from compilescope.model.bodies import GraphCaptured
-from compilescope.source.examples import Example, RefusalExample
-from compilescope.source.refusals import Refused
+from compilescope.change.fixes.catalogue import _modules, all_fixes, fixes_answering, indexed
+from compilescope.change.fixes.fix import Fix
+from compilescope.change.fixes.index import INDEX
+from compilescope.change.fixes.subject import Subject, subjects_of
+from compilescope.knowledge.source.examples import Example, RefusalExample
+from compilescope.knowledge.source.refusals import Refused
+from compilescope.record.bodies import GraphCaptured
 from fixes.repertoire import example_name, holds, meant, program_of, refusals, subjects
 
 pytestmark = pytest.mark.torch

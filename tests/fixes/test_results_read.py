@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from compilescope.fixes.compilation.results import check_only_given, fields_read
-from compilescope.source.refusals import Refused
-from compilescope.source.syntax.module import SourceModule
-from compilescope.source.trees import cst
+from compilescope.change.fixes.compilation.results import check_only_given, fields_read
+from compilescope.knowledge.source.refusals import Refused
+from compilescope.knowledge.source.syntax.module import SourceModule
+from compilescope.knowledge.source.trees import cst
 
 HEAD = """import torch
 from models import Config, Model

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from compilescope.fixes.breaks.scipy_operator import FIX, HOSTS
-from compilescope.source.refusals import Refused
+from compilescope.change.fixes.breaks.scipy_operator import FIX, HOSTS
+from compilescope.knowledge.source.refusals import Refused
 from fixes.repertoire import subjects
 
 pytest.importorskip("scipy")

@@ -7,8 +7,8 @@ from dataclasses import replace
 import libcst as cst
 import pytest
 
-from compilescope.fixes.subject import Subject
-from compilescope.fixes.values.kinds import Kind, joined_kind, kind_of
+from compilescope.change.fixes.subject import Subject
+from compilescope.change.fixes.values.kinds import Kind, joined_kind, kind_of
 from fixes.repertoire import subjects
 
 PROGRAM = """import torch

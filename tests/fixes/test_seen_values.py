@@ -10,11 +10,11 @@ from tempfile import TemporaryDirectory
 import msgspec
 import pytest
 
-from compilescope.fixes.catalogue import all_fixes
-from compilescope.fixes.patch import Patch
-from compilescope.fixes.subject import Program, Subject
-from compilescope.fixes.values.graph_values import ValueFact, ValueFacts
-from compilescope.source.refusals import Refused
+from compilescope.change.fixes.catalogue import all_fixes
+from compilescope.change.fixes.patch import Patch
+from compilescope.change.fixes.subject import Program, Subject
+from compilescope.change.fixes.values.graph_values import ValueFact, ValueFacts
+from compilescope.knowledge.source.refusals import Refused
 from fixes.repertoire import in_order, program_of
 
 pytestmark = pytest.mark.torch

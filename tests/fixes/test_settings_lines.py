@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from compilescope.fixes.compilation.settings import put_setting
-from compilescope.source.refusals import Refused
-from compilescope.source.syntax.edit import Edit
-from compilescope.source.syntax.module import SourceModule
+from compilescope.change.fixes.compilation.settings import put_setting
+from compilescope.knowledge.source.refusals import Refused
+from compilescope.knowledge.source.syntax.edit import Edit
+from compilescope.knowledge.source.syntax.module import SourceModule
 
 pytestmark = pytest.mark.torch
 HEADS = {

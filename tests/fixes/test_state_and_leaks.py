@@ -8,10 +8,14 @@ import libcst as cst
 import pytest
 
 from capabilities import expected
-from compilescope.fixes.catalogue import all_fixes
-from compilescope.fixes.statements.custom_operator import is_changed, is_rebound, kind_of_global
-from compilescope.source.refusals import Refused
-from compilescope.source.syntax.module import SourceModule
+from compilescope.change.fixes.catalogue import all_fixes
+from compilescope.change.fixes.statements.custom_operator import (
+    is_changed,
+    is_rebound,
+    kind_of_global,
+)
+from compilescope.knowledge.source.refusals import Refused
+from compilescope.knowledge.source.syntax.module import SourceModule
 from fixes.repertoire import subjects
 
 SOURCE = """import math

@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from compilescope.fixes.catalogue import all_fixes
-from compilescope.fixes.subject import Program, Subject
-from compilescope.model.bodies import ProcessStarted
-from compilescope.model.run import Run
-from compilescope.source.refusals import NotMeant
+from compilescope.change.fixes.catalogue import all_fixes
+from compilescope.change.fixes.subject import Program, Subject
+from compilescope.knowledge.source.refusals import NotMeant
+from compilescope.record.bodies import ProcessStarted
+from compilescope.record.run import Run
 from fixes.repertoire import in_order, program_of
 
 pytestmark = [pytest.mark.torch]

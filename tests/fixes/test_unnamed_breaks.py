@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from compilescope.findings.breaks import BreakFinding
-from compilescope.fixes.catalogue import all_fixes, each_fix_for, fixes_for
-from compilescope.fixes.subject import Subject
+from compilescope.change.fixes.catalogue import all_fixes, each_fix_for, fixes_for
+from compilescope.change.fixes.subject import Subject
+from compilescope.knowledge.findings.breaks import BreakFinding
 from fixes.repertoire import subjects
 
 pytestmark = [pytest.mark.torch]

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from builders import ROOT, event, frame, run_of
-from compilescope.errors import ToolError
-from compilescope.fixes.program_files import LogFiles, arguments_of_log, main_of_log
-from compilescope.model.bodies import GraphBreak, LogRead, SourceChecked
-from compilescope.model.run import Run
-from compilescope.repair.delivery.logged import in_words, logged_subjects
+from compilescope.base.errors import ToolError
+from compilescope.change.fixes.program_files import LogFiles, arguments_of_log, main_of_log
+from compilescope.change.repair.delivery.logged import in_words, logged_subjects
+from compilescope.record.bodies import GraphBreak, LogRead, SourceChecked
+from compilescope.record.run import Run
 
 SCRIPT = '''\
 """What it does."""

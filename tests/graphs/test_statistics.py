@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from compilescope.analysis.stages.panes import GraphFigures, graph_figures
-from compilescope.analysis.stages.reader import StageReader
-from compilescope.analysis.stages.staged_graphs import staged_graphs
-from compilescope.graphs.flops import count_flops, is_counted
-from compilescope.graphs.statistics import Amount, graph_statistics
-from compilescope.model.graph import Graph, Node, TensorInfo
-from compilescope.model.run import Run
-from compilescope.source.spots import Sources
+from compilescope.knowledge.analysis.stages.panes import GraphFigures, graph_figures
+from compilescope.knowledge.analysis.stages.reader import StageReader
+from compilescope.knowledge.analysis.stages.staged_graphs import staged_graphs
+from compilescope.knowledge.source.spots import Sources
+from compilescope.record.graph import Graph, Node, TensorInfo
+from compilescope.record.graphs.flops import count_flops, is_counted
+from compilescope.record.graphs.statistics import Amount, graph_statistics
+from compilescope.record.run import Run
 
 
 def tensor(*shape: int | str, dtype: str = "float32") -> TensorInfo:

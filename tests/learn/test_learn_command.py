@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from commands import called
-from compilescope.cli.commands.learn.player import FAILED, play
-from compilescope.learn.lesson import Lesson, all_lessons, find_lesson, read_cells
+from compilescope.apps.cli.commands.learn.player import FAILED, play
+from compilescope.apps.learn.lesson import Lesson, all_lessons, find_lesson, read_cells
 
 COMMAND = [sys.executable, "-m", "compilescope", "learn"]
 BLOCKED = """
@@ -27,7 +27,7 @@ class Block:
             raise ImportError(f"{{name}} is blocked")
 sys.meta_path.insert(0, Block())
 sys.argv = ["compilescope", "learn", *{arguments!r}]
-from compilescope.cli.main import main
+from compilescope.apps.cli.main import main
 main()
 """
 
@@ -228,7 +228,7 @@ def test_all_lessons_are_run_though_one_fails(monkeypatch: pytest.MonkeyPatch) -
         ran.append(lesson.number)
         return 1 if lesson.number == 2 else 0
 
-    monkeypatch.setattr("compilescope.cli.commands.learn.processes.play_lesson", play_lesson)
+    monkeypatch.setattr("compilescope.apps.cli.commands.learn.processes.play_lesson", play_lesson)
     done = learn("--all")
     assert done.returncode == 1
     assert f"{len(ran)} run, 1 failed" in done.stdout

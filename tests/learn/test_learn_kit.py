@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from compilescope.learn import kit
-from compilescope.learn.display import amount, number
-from compilescope.learn.verdict import LearnerAnswer, problem
-from compilescope.model.graph import Graph, Node, TensorInfo
+from compilescope.apps.learn import kit
+from compilescope.apps.learn.display import amount, number
+from compilescope.apps.learn.verdict import LearnerAnswer, problem
+from compilescope.record.graph import Graph, Node, TensorInfo
 from compilescope.report.blocks import Document, Measures, Part
 from compilescope.report.graph_drawing import rail_rows
 from compilescope.report.render.html import to_fragment, to_html

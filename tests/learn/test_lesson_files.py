@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.errors import ToolError
-from compilescope.learn.lesson import Lesson, all_lessons, find_lesson, read_cells
+from compilescope.apps.learn.lesson import Lesson, all_lessons, find_lesson, read_cells
+from compilescope.base.errors import ToolError
 
 LESSONS = all_lessons()
 FIGURE = re.compile(
@@ -87,7 +87,7 @@ def test_the_commands_that_it_names_exist(lesson: Lesson) -> None:
     named = re.findall(r"`compilescope ([a-z]\w*)([^`]*)`", lesson.cells[-5].text)
     assert named or "`compilescope." in lesson.cells[-5].text
     for name, rest in named:
-        command = importlib.import_module(f"compilescope.cli.commands.{name}").COMMAND
+        command = importlib.import_module(f"compilescope.apps.cli.commands.{name}").COMMAND
         known = {option for parameter in command.params for option in parameter.opts}
         for inner in getattr(command, "commands", {}).values():
             known |= {option for parameter in inner.params for option in parameter.opts}

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.learn.lesson import Lesson, all_lessons, to_notebook
-from compilescope.settings import fresh_environment
+from compilescope.apps.learn.lesson import Lesson, all_lessons, to_notebook
+from compilescope.base.settings import fresh_environment
 from docs_pages import page_text
 
 pytestmark = pytest.mark.torch

@@ -18,15 +18,15 @@ import pytest
 
 import compilescope
 from builders import ROOT, event, frame, run_of
-from compilescope.analysis.digest import digest
-from compilescope.cli.main import main
-from compilescope.errors import ToolError
-from compilescope.llm.prompt import Prompt, prompt_for
-from compilescope.llm.question import questions_for
-from compilescope.model.artifacts import MemoryArtifacts
-from compilescope.model.bodies import CompileFailed, GraphBreak, SourceSeen
-from compilescope.model.run import Run
-from compilescope.registry.table import load_registry
+from compilescope.apps.cli.main import main
+from compilescope.base.errors import ToolError
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.registry.table import load_registry
+from compilescope.record.artifacts import MemoryArtifacts
+from compilescope.record.bodies import CompileFailed, GraphBreak, SourceSeen
+from compilescope.record.run import Run
+from compilescope.report.llm.prompt import Prompt, prompt_for
+from compilescope.report.llm.question import questions_for
 from compilescope.report.section import Reading
 from samples import CODE, RUNS, SOURCE, store, with_artifacts
 

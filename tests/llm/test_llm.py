@@ -19,9 +19,10 @@ from typing import Any
 
 import pytest
 
-from compilescope.errors import ToolError
-from compilescope.llm import replies
-from compilescope.llm.prompt import (
+from compilescope.base.errors import ToolError
+from compilescope.base.settings import read_model_variables
+from compilescope.report.llm import replies
+from compilescope.report.llm.prompt import (
     MAX_LINE_CHARS,
     MAX_QUESTION_CHARS,
     MAX_WORDS,
@@ -29,9 +30,8 @@ from compilescope.llm.prompt import (
     prompt_for,
     request_for,
 )
-from compilescope.llm.replies import CUT_NOTE, MAX_ANSWER_CHARS, ask
-from compilescope.llm.server import GEMINI_URL, OPENAI_URL, ModelSettings, model_settings
-from compilescope.settings import read_model_variables
+from compilescope.report.llm.replies import CUT_NOTE, MAX_ANSWER_CHARS, ask
+from compilescope.report.llm.server import GEMINI_URL, OPENAI_URL, ModelSettings, model_settings
 
 KEY = "sk-secret-0123456789"
 QUESTION = CauseQuestion(
@@ -633,9 +633,9 @@ def test_ctrl_c_passes_through(server: Server, settings: ModelSettings, tmp_path
     server.behaviours = [dripping(b": keep-alive\n\n")]
     code = f"""
         from pathlib import Path
-        from compilescope.llm.replies import ask
-        from compilescope.llm.prompt import CauseQuestion
-        from compilescope.llm.server import ModelSettings
+        from compilescope.report.llm.replies import ask
+        from compilescope.report.llm.prompt import CauseQuestion
+        from compilescope.report.llm.server import ModelSettings
         cache = Path({str(tmp_path)!r})
         ask(CauseQuestion("c", "s", "v"), ModelSettings("tiny", {server.url!r}, None, 60, cache))
     """

@@ -9,12 +9,12 @@ from typing import TypeVar
 
 from compilescope.logs.format import LogSource, ReadTally
 from compilescope.logs.text.engine import text_reader
-from compilescope.model.artifacts import MemoryArtifacts
-from compilescope.model.bodies import Body, ProcessEnded, ProcessStarted, Unknown
-from compilescope.model.event import Event
-from compilescope.model.header import RunHeader
-from compilescope.model.run import Run
-from compilescope.model.stack import Frame
+from compilescope.record.artifacts import MemoryArtifacts
+from compilescope.record.bodies import Body, ProcessEnded, ProcessStarted, Unknown
+from compilescope.record.event import Event
+from compilescope.record.header import RunHeader
+from compilescope.record.run import Run
+from compilescope.record.stack import Frame
 
 GOLDEN = Path(__file__).parent / "golden" / "console"
 WRITTEN_NS = 1_794_960_000 * 10**9

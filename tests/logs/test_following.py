@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.analysis.digest import digest
+from compilescope.knowledge.analysis.digest import digest
 from compilescope.logs import growing_logs
 from compilescope.logs.growing_logs import Follower, is_written
-from compilescope.model.run import read_run
+from compilescope.record.run import read_run
 from logs.traces import golden
 from waiting import until
 

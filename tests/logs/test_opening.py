@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.errors import ToolError
+from compilescope.base.errors import ToolError
 from compilescope.logs import input_files
 from compilescope.logs.format import ReadTally
 from compilescope.logs.input_files import LogLines, Opened, blocks, log_files, source_of

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.analysis.digest import digest
-from compilescope.errors import ToolError
+from compilescope.base.errors import ToolError
+from compilescope.knowledge.analysis.digest import digest
 from compilescope.logs import reader
 from compilescope.logs.reader import read_logs
-from compilescope.model import bodies
-from compilescope.model.run import read_run
+from compilescope.record import bodies
+from compilescope.record.run import read_run
 from logs.traces import GOLDEN, golden, record
 
 

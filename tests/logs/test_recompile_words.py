@@ -6,7 +6,7 @@ import pytest
 
 from compilescope.logs.words.failed_guards import GuardLines, explained, facts_of
 from compilescope.logs.words.recompile_words import read_reason
-from compilescope.model.guards import WholeFiles, count_kinds, read_guard_tree, readable
+from compilescope.record.guards import WholeFiles, count_kinds, read_guard_tree, readable
 
 PLACE = "  # return x * n  # project/m.py:10 in f"
 TENSOR = (

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from compilescope.logs.run_writer import RunWriter, remove_marks
-from compilescope.model.bodies import ProcessEnded, ProcessStarted, StanceChanged
-from compilescope.model.header import RunHeader
-from compilescope.model.run import read_run
+from compilescope.record.bodies import ProcessEnded, ProcessStarted, StanceChanged
+from compilescope.record.header import RunHeader
+from compilescope.record.run import read_run
 
 _SEEN = ((0, 7), (1, 7), (1, 8), (0, 10_000_007), (0, 7), (2, 7))
 """Rank and pid of each event, as a log may tell them: a second 7 becomes 10,000,007."""

@@ -9,9 +9,9 @@ import pytest
 
 from compilescope.logs.reader import read_logs
 from compilescope.logs.source_files import SourceFiles
-from compilescope.model.bodies import SourceChecked
-from compilescope.model.run import Run, read_run
-from compilescope.model.stack import Frame
+from compilescope.record.bodies import SourceChecked
+from compilescope.record.run import Run, read_run
+from compilescope.record.stack import Frame
 from logs.consoles import GOLDEN
 
 TEXT = "import torch\n\n\ndef f(x):\n    y = x + 1\n    return y\n"

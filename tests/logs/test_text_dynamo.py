@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from compilescope.analysis.digest import digest
+from compilescope.knowledge.analysis.digest import digest
 from compilescope.logs.text.dynamo.frames import Frames
 from compilescope.logs.text.dynamo.record import LogRecord
-from compilescope.model.bodies import (
+from compilescope.record.bodies import (
     BreakEcho,
     CompileFailed,
     FrameSkipped,
@@ -19,7 +19,7 @@ from compilescope.model.bodies import (
     KernelEmitted,
     Recompile,
 )
-from compilescope.model.stack import CodeRef
+from compilescope.record.stack import CodeRef
 from logs.consoles import golden, of, read
 
 FILE = "/home/me/m.py"

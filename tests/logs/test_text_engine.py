@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from compilescope.model.bodies import CompileFailed, GraphBreak, GraphCompiled, LogLine
-from compilescope.model.run import Run
+from compilescope.record.bodies import CompileFailed, GraphBreak, GraphCompiled, LogLine
+from compilescope.record.run import Run
 from logs.consoles import facts, golden, of, read
 from logs.test_text_tt import graph
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from compilescope.model.event import decode, encode
+from compilescope.record.event import decode, encode
 from logs.consoles import golden, golden_names, read
 
 SMALL = ("flags.c07_t213_recompiles", "flags.c01_openxla_noflags")

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-from compilescope.analysis.digest import digest
-from compilescope.model.bodies import (
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.record.bodies import (
     BreakEcho,
     FallbackOps,
     FrameSkipped,

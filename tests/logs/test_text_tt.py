@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from compilescope.model.bodies import GraphCompiled, GraphDumped, LogLine
-from compilescope.model.run import Run
+from compilescope.record.bodies import GraphCompiled, GraphDumped, LogLine
+from compilescope.record.run import Run
 from logs.consoles import golden, of, read
 
 END = b"------------------ END OF MLIR MODULE ------------------\n"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from compilescope.model.bodies import GraphCompiled, GraphDumped, GraphExecuted, LogLine
+from compilescope.record.bodies import GraphCompiled, GraphDumped, GraphExecuted, LogLine
 from logs.consoles import golden, of, read
 
 RULE = "=" * 80

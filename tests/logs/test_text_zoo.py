@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from compilescope.analysis.digest import Digest, digest
-from compilescope.findings.breaks import BreakFinding
-from compilescope.model.run import read_run
+from compilescope.knowledge.analysis.digest import Digest, digest
+from compilescope.knowledge.findings.breaks import BreakFinding
+from compilescope.record.run import read_run
 from logs.consoles import read
 from logs.test_zoo_traces import DOZEN, NOT_IN_LOGS, OTHER_LINES
 from logs.test_zoo_traces import check as check_trace

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.analysis.cache_lookups import cache_lookups
-from compilescope.analysis.digest import Digest, digest
+from compilescope.knowledge.analysis.cache_lookups import cache_lookups
+from compilescope.knowledge.analysis.digest import Digest, digest
 from compilescope.logs.trace.phases import Phases
 from compilescope.logs.words.break_words import read_break
-from compilescope.model import bodies
-from compilescope.model.guards import decode_guards
-from compilescope.model.run import Run
+from compilescope.record import bodies
+from compilescope.record.guards import decode_guards
+from compilescope.record.run import Run
 from logs.traces import golden, read_bytes, record
 
 MODEL = "/home/ada/project/model.py"

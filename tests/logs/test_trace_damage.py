@@ -11,7 +11,7 @@ import pytest
 from compilescope.logs.format import LogSource
 from compilescope.logs.reader import OUR_FAULT, read_logs
 from compilescope.logs.trace.reader import TraceReader
-from compilescope.model.event import Event, encode
+from compilescope.record.event import Event, encode
 from logs.traces import golden, read_bytes, record
 
 
@@ -141,8 +141,8 @@ def test_damage_is_counted(tmp_path: Path) -> None:
 
 def test_a_whole_run_of_a_damaged_log(tmp_path: Path) -> None:
     """Through files: the run can be opened, and says that it was cut."""
-    from compilescope.analysis.digest import digest
-    from compilescope.model.run import read_run
+    from compilescope.knowledge.analysis.digest import digest
+    from compilescope.record.run import read_run
 
     log = tmp_path / "dedicated_log_torch_trace_rank_3_ab.log"
     log.write_bytes(golden("eager")[:200_000].replace(b"torch", b"to\x00ch"))

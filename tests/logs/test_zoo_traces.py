@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from capabilities import expected
-from compilescope.analysis.digest import Digest, digest
+from compilescope.knowledge.analysis.digest import Digest, digest
 from compilescope.logs.reader import read_logs
-from compilescope.model.run import read_run
+from compilescope.record.run import read_run
 from zoo.truth import all_programs
 
 pytestmark = pytest.mark.torch

@@ -13,8 +13,8 @@ from compilescope.logs.format import LogSource
 from compilescope.logs.reader import Chain, log_header
 from compilescope.logs.run_writer import RunWriter
 from compilescope.logs.trace.reader import TraceReader
-from compilescope.model.header import write_header
-from compilescope.model.run import Run, read_run
+from compilescope.record.header import write_header
+from compilescope.record.run import Run, read_run
 
 GOLDEN = Path(__file__).parent / "golden"
 

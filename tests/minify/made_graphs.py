@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from compilescope.model.written_graph import (
+from compilescope.record.written_graph import (
     Arg,
     Code,
     Input,

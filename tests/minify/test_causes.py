@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from compilescope.minify.source.findings import (
+from compilescope.change.minify.source.findings import (
     SourceFinding,
     lasting,
     lasting_guard,
     path_end,
     source_finding,
 )
-from compilescope.minify.source.script import Story, finished_script, tidy
+from compilescope.change.minify.source.script import Story, finished_script, tidy
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from compilescope.minify.sandbox import TaskResult
-from compilescope.minify.script.embedded.crashes import crash_sign
-from compilescope.minify.source.findings import (
+from compilescope.base.settings import fresh_environment
+from compilescope.change.minify.sandbox import TaskResult
+from compilescope.change.minify.script.embedded.crashes import crash_sign
+from compilescope.change.minify.source.findings import (
     SourceFinding,
     TrialResult,
     choose,
@@ -22,9 +23,8 @@ from compilescope.minify.source.findings import (
     is_of_compiler,
     source_finding,
 )
-from compilescope.minify.source.program_sandbox import seen_in
-from compilescope.minify.source.script import Story, finished_script
-from compilescope.settings import fresh_environment
+from compilescope.change.minify.source.program_sandbox import seen_in
+from compilescope.change.minify.source.script import Story, finished_script
 
 torch = pytest.importorskip("torch")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compilescope.minify.source.program_sandbox import is_eager, with_eager_backend
+from compilescope.change.minify.source.program_sandbox import is_eager, with_eager_backend
 
 
 @pytest.mark.parametrize(

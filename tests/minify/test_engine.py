@@ -12,9 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from compilescope.errors import ToolError
-from compilescope.minify.deletion import delete_runs, smallest_number
-from compilescope.minify.engine import (
+from compilescope.base.errors import ToolError
+from compilescope.base.processes.deadline import Deadline, OutOfTime
+from compilescope.change.minify.deletion import delete_runs, smallest_number
+from compilescope.change.minify.engine import (
     NotInteresting,
     Outcome,
     Pass,
@@ -22,7 +23,6 @@ from compilescope.minify.engine import (
     ReductionProgress,
     reduce,
 )
-from compilescope.processes.deadline import Deadline, OutOfTime
 
 
 @dataclass(frozen=True)

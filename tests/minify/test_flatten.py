@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.minify.source.minifier import named_files, read_program, with_arguments
-from compilescope.minify.source.one_file import OneFileProgram, flatten
+from compilescope.change.minify.source.minifier import named_files, read_program, with_arguments
+from compilescope.change.minify.source.one_file import OneFileProgram, flatten
 
 HELPERS = """'''Helpers.'''
 import math as m

@@ -17,12 +17,17 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 import compilescope  # noqa: E402
-from compilescope.cli.main import main  # noqa: E402
-from compilescope.errors import ToolError  # noqa: E402
-from compilescope.minify.graph.minifier import WARM, Minified  # noqa: E402
-from compilescope.minify.graph.search import Search, catch_graphs, find_record, minify_program  # noqa: E402
-from compilescope.minify.sandbox import Sandbox  # noqa: E402
-from compilescope.settings import fresh_environment  # noqa: E402
+from compilescope.apps.cli.main import main  # noqa: E402
+from compilescope.base.errors import ToolError  # noqa: E402
+from compilescope.base.settings import fresh_environment  # noqa: E402
+from compilescope.change.minify.graph.minifier import WARM, Minified  # noqa: E402
+from compilescope.change.minify.graph.search import (  # noqa: E402
+    Search,
+    catch_graphs,
+    find_record,
+    minify_program,
+)
+from compilescope.change.minify.sandbox import Sandbox  # noqa: E402
 
 HEAD = """
 import ctypes

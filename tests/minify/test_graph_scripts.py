@@ -14,18 +14,18 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from compilescope.minify.graph.candidate import readable  # noqa: E402
-from compilescope.minify.graph.record import BackendSource, Setting, Shown  # noqa: E402
-from compilescope.minify.script.embedded.differences import difference  # noqa: E402
-from compilescope.minify.script.embedded.failures import fingerprint  # noqa: E402
-from compilescope.minify.script.embedded.tensors import read_tensors, tensor  # noqa: E402
-from compilescope.minify.script.graph_script import graph_classes, script_text  # noqa: E402
-from compilescope.model.written_graph import Code, Input, Op, Ref, WrittenGraph  # noqa: E402
-from compilescope.torchapi.repros.graph_writer import (  # noqa: E402
+from compilescope.change.minify.graph.candidate import readable  # noqa: E402
+from compilescope.change.minify.graph.record import BackendSource, Setting, Shown  # noqa: E402
+from compilescope.change.minify.script.embedded.differences import difference  # noqa: E402
+from compilescope.change.minify.script.embedded.failures import fingerprint  # noqa: E402
+from compilescope.change.minify.script.embedded.tensors import read_tensors, tensor  # noqa: E402
+from compilescope.change.minify.script.graph_script import graph_classes, script_text  # noqa: E402
+from compilescope.instrument.torchapi.repros.graph_writer import (  # noqa: E402
     GraphAndInputs,
     watched_backends,
     write_graph,
 )
+from compilescope.record.written_graph import Code, Input, Op, Ref, WrittenGraph  # noqa: E402
 
 EAGER = Setting(BackendSource("'eager'", "eager"))
 SHOWN = Shown("difference", "values", "Nothing.")

@@ -12,8 +12,8 @@ pytestmark = pytest.mark.torch
 
 torch = pytest.importorskip("torch")
 
-from compilescope.minify.graph.record import BackendSource, Setting, Shown  # noqa: E402
-from compilescope.minify.script.issue import (  # noqa: E402
+from compilescope.change.minify.graph.record import BackendSource, Setting, Shown  # noqa: E402
+from compilescope.change.minify.script.issue import (  # noqa: E402
     IssueForm,
     NoIssueForm,
     graph_issue,
@@ -22,7 +22,7 @@ from compilescope.minify.script.issue import (  # noqa: E402
     why_not_shown,
     write_issue,
 )
-from compilescope.model.written_graph import Input, Op, Ref, TensorKind, WrittenGraph  # noqa: E402
+from compilescope.record.written_graph import Input, Op, Ref, TensorKind, WrittenGraph  # noqa: E402
 
 MODULE = """
 import torch

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from compilescope.change.minify.logged_program import OwnProgram
+from compilescope.change.minify.logged_repros import MISSING, write_log_repros
 from compilescope.logs.reader import read_logs
-from compilescope.minify.logged_program import OwnProgram
-from compilescope.minify.logged_repros import MISSING, write_log_repros
-from compilescope.model.bodies import ReproWritten
-from compilescope.model.run import read_run
+from compilescope.record.bodies import ReproWritten
+from compilescope.record.run import read_run
 from logs.consoles import GOLDEN
 
 

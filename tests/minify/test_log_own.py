@@ -11,10 +11,10 @@ import msgspec
 import pytest
 
 from builders import ROOT, event, frame, run_of
-from compilescope.findings.breaks import BreakFinding, break_sites
-from compilescope.minify.logged_program import OwnProgram, write_own
-from compilescope.model.bodies import GraphBreak
-from compilescope.torchapi.plain_torch import PlainTorch
+from compilescope.change.minify.logged_program import OwnProgram, write_own
+from compilescope.instrument.torchapi.plain_torch import PlainTorch
+from compilescope.knowledge.findings.breaks import BreakFinding, break_sites
+from compilescope.record.bodies import GraphBreak
 
 SCRIPT = """\
 import sys
@@ -86,8 +86,8 @@ def restored(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 def test_the_script_stops_at_the_line_with_what_is_called_there(
     tmp_path: Path, restored: pytest.MonkeyPatch
 ) -> None:
-    from compilescope.minify.script.embedded.call_source import source_of
-    from compilescope.minify.script.embedded.user_program import UserProgram
+    from compilescope.change.minify.script.embedded.call_source import source_of
+    from compilescope.change.minify.script.embedded.user_program import UserProgram
 
     restored.chdir(tmp_path)
     plain = PlainTorch()
@@ -108,7 +108,7 @@ def test_the_script_stops_at_the_line_with_what_is_called_there(
 def test_values_as_code() -> None:
     import torch
 
-    from compilescope.minify.script.embedded.call_source import source_of
+    from compilescope.change.minify.script.embedded.call_source import source_of
 
     def made(value: Any) -> Any:
         return eval(source_of(value), {"torch": torch})

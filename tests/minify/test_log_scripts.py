@@ -12,12 +12,12 @@ import msgspec
 import pytest
 
 from builders import ROOT, event, frame, run_of
-from compilescope import plugins
-from compilescope.findings.breaks import BreakFinding, break_sites
-from compilescope.minify.logged_repros import example_parts, taken_apart, write_stock_repro
-from compilescope.model.bodies import GraphBreak
-from compilescope.rules import breaks
-from compilescope.rules.causes.rule import BreakRule
+from compilescope.base import plugins
+from compilescope.change.minify.logged_repros import example_parts, taken_apart, write_stock_repro
+from compilescope.knowledge.findings.breaks import BreakFinding, break_sites
+from compilescope.knowledge.rules import breaks
+from compilescope.knowledge.rules.causes.rule import BreakRule
+from compilescope.record.bodies import GraphBreak
 
 RULES = {rule.id: rule for rule in plugins.discover(breaks, "RULE", BreakRule)}
 NOT_ONE_CALL = {"exception-in-finally", "own-raise"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from compilescope.minify.source.program_sandbox import ProgramFiles, ProgramSandbox, lay_out
+from compilescope.change.minify.source.program_sandbox import ProgramFiles, ProgramSandbox, lay_out
 
 
 def test_a_program_that_deletes_its_input(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from compilescope.minify.engine import NotInteresting, Pass, reduce
-from compilescope.minify.graph.candidate import GraphCandidate, op_count, outputs_of, users
-from compilescope.minify.graph.minifier import all_passes
-from compilescope.model.written_graph import WrittenGraph
+from compilescope.change.minify.engine import NotInteresting, Pass, reduce
+from compilescope.change.minify.graph.candidate import GraphCandidate, op_count, outputs_of, users
+from compilescope.change.minify.graph.minifier import all_passes
+from compilescope.record.written_graph import WrittenGraph
 from minify.made_graphs import faults, made_graph
 
 PASSES = all_passes()
@@ -31,7 +31,7 @@ def _live(graph: WrittenGraph) -> set[str]:
 
 
 def _names(op: object) -> list[str]:
-    from compilescope.model.written_graph import names_used
+    from compilescope.record.written_graph import names_used
 
     return list(names_used(op))  # type: ignore[arg-type]
 

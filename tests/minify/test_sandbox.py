@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.errors import ToolError
-from compilescope.minify.sandbox import Sandbox
+from compilescope.base.errors import ToolError
+from compilescope.change.minify.sandbox import Sandbox
 from gone import is_gone
 
 HERE = str(Path(__file__).parent)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.minify.script.conclusion import (
+from compilescope.base.outputs import is_repro
+from compilescope.change.minify.script.conclusion import (
     ENDING_IMPORTS,
     FIXED,
     INCONCLUSIVE,
@@ -17,10 +18,9 @@ from compilescope.minify.script.conclusion import (
     exits,
     shows_bug,
 )
-from compilescope.minify.script.verification import why_not_shown
-from compilescope.minify.source.findings import source_finding
-from compilescope.minify.source.script import Story, finished_script
-from compilescope.outputs import is_repro
+from compilescope.change.minify.script.verification import why_not_shown
+from compilescope.change.minify.source.findings import source_finding
+from compilescope.change.minify.source.script import Story, finished_script
 
 BODIES = {
     "return True, 'as ever.'": (PRESENT, "The bug is present: as ever."),

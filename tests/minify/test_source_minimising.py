@@ -12,16 +12,26 @@ from typing import Any
 
 import pytest
 
-from compilescope.minify.source.findings import SourceFinding, TrialResult, choose, source_finding
-from compilescope.minify.source.minifier import MinifyOptions, SourceRepro, minimise, read_program
-from compilescope.minify.source.program_sandbox import (
+from compilescope.base.settings import fresh_environment
+from compilescope.change.minify.source.findings import (
+    SourceFinding,
+    TrialResult,
+    choose,
+    source_finding,
+)
+from compilescope.change.minify.source.minifier import (
+    MinifyOptions,
+    SourceRepro,
+    minimise,
+    read_program,
+)
+from compilescope.change.minify.source.program_sandbox import (
     FindingJudge,
     ProgramFiles,
     ProgramSandbox,
     find_again,
     seen_in,
 )
-from compilescope.settings import fresh_environment
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(3600)]
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from compilescope.minify.engine import Outcome, Pass, reduce
-from compilescope.minify.source.candidate import SourceCandidate, is_valid, parse
-from compilescope.minify.source.minifier import all_passes
+from compilescope.change.minify.engine import Outcome, Pass, reduce
+from compilescope.change.minify.source.candidate import SourceCandidate, is_valid, parse
+from compilescope.change.minify.source.minifier import all_passes
 
 SAMPLE = '''
 """A program with some of everything."""

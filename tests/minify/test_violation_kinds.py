@@ -30,17 +30,17 @@ from compilescope.backends.mock.backend import (  # noqa: E402
     ReproPart,
 )
 from compilescope.backends.mock.configuration import configure  # noqa: E402
-from compilescope.findings.failures import failures  # noqa: E402
-from compilescope.findings.violations import violations  # noqa: E402
-from compilescope.minify.graph.candidate import op_count  # noqa: E402
-from compilescope.minify.graph.record import write_record  # noqa: E402
-from compilescope.minify.violations.kinds import facts, setting_of  # noqa: E402
-from compilescope.minify.violations.repros import _kinds, _Making, verified_repro  # noqa: E402
-from compilescope.minify.violations.worker import reduced  # noqa: E402
+from compilescope.change.minify.graph.candidate import op_count  # noqa: E402
+from compilescope.change.minify.graph.record import write_record  # noqa: E402
+from compilescope.change.minify.violations.kinds import facts, setting_of  # noqa: E402
+from compilescope.change.minify.violations.repros import _kinds, _Making, verified_repro  # noqa: E402
+from compilescope.change.minify.violations.worker import reduced  # noqa: E402
+from compilescope.instrument.torchapi.repros.graph_writer import write_graph  # noqa: E402
+from compilescope.knowledge.findings.failures import failures  # noqa: E402
+from compilescope.knowledge.findings.violations import violations  # noqa: E402
 from compilescope.report.render.terminal import to_text  # noqa: E402
 from compilescope.report.section import Reading  # noqa: E402
 from compilescope.report.sections.violations import violations_document  # noqa: E402
-from compilescope.torchapi.repros.graph_writer import write_graph  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

@@ -21,14 +21,14 @@ from compilescope import (  # noqa: E402
     UnsupportedOpsConstraint,
     mock_backend,
 )
-from compilescope.errors import ToolError  # noqa: E402
-from compilescope.minify.graph.record import RECORD, UNCHECKED, FailingGraph, read_record  # noqa: E402
-from compilescope.minify.graph.search import Search, find_record  # noqa: E402
-from compilescope.minify.sandbox import Sandbox  # noqa: E402
-from compilescope.minify.violations.repros import ViolationCatcher  # noqa: E402
-from compilescope.model.bodies import MinifyOutcome  # noqa: E402
-from compilescope.model.run import read_run  # noqa: E402
-from compilescope.settings import fresh_environment  # noqa: E402
+from compilescope.base.errors import ToolError  # noqa: E402
+from compilescope.base.settings import fresh_environment  # noqa: E402
+from compilescope.change.minify.graph.record import RECORD, UNCHECKED, FailingGraph, read_record  # noqa: E402
+from compilescope.change.minify.graph.search import Search, find_record  # noqa: E402
+from compilescope.change.minify.sandbox import Sandbox  # noqa: E402
+from compilescope.change.minify.violations.repros import ViolationCatcher  # noqa: E402
+from compilescope.record.bodies import MinifyOutcome  # noqa: E402
+from compilescope.record.run import read_run  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

@@ -30,9 +30,9 @@ from compilescope import (  # noqa: E402
 )
 from compilescope.backends.mock.backend import CheckedModule, MadeRepros, MockBackend  # noqa: E402
 from compilescope.backends.mock.configuration import configure  # noqa: E402
-from compilescope.minify.violations.kinds import facts  # noqa: E402
-from compilescope.model.device import Alignment, Device, Shapes  # noqa: E402
-from compilescope.settings import fresh_environment  # noqa: E402
+from compilescope.base.settings import fresh_environment  # noqa: E402
+from compilescope.change.minify.violations.kinds import facts  # noqa: E402
+from compilescope.record.device import Alignment, Device, Shapes  # noqa: E402
 from minify.violation_scripts import violation_script  # noqa: E402
 
 LIMIT = 3

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 
 from compilescope.backends.mock.backend import CheckedModule
-from compilescope.minify.script.graph_script import script_text
-from compilescope.minify.violations.kinds import facts, setting_of, shown
-from compilescope.torchapi.repros.graph_writer import write_graph
+from compilescope.change.minify.script.graph_script import script_text
+from compilescope.change.minify.violations.kinds import facts, setting_of, shown
+from compilescope.instrument.torchapi.repros.graph_writer import write_graph
 
 
 def violation_script(judged: CheckedModule) -> str:

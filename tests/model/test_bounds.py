@@ -9,13 +9,13 @@ import msgspec
 import pytest
 
 from builders import event
-from compilescope.errors import ToolError
-from compilescope.model.bodies import CudagraphSkip
-from compilescope.model.error_text import innermost_cause, user_place
-from compilescope.model.event import encode
-from compilescope.model.eventfile import LONGEST_LINE, EventReader
-from compilescope.model.graph import decode_graph
-from compilescope.model.guards import (
+from compilescope.base.errors import ToolError
+from compilescope.record.bodies import CudagraphSkip
+from compilescope.record.error_text import innermost_cause, user_place
+from compilescope.record.event import encode
+from compilescope.record.eventfile import LONGEST_LINE, EventReader
+from compilescope.record.graph import decode_graph
+from compilescope.record.guards import (
     WholeFiles,
     count_kinds,
     decode_guards,
@@ -23,8 +23,8 @@ from compilescope.model.guards import (
     read_guard_tree,
     without_comment,
 )
-from compilescope.model.header import FILE_NAME, read_header
-from compilescope.model.python_text import LARGEST, parse_expression, parse_python, read_literal
+from compilescope.record.header import FILE_NAME, read_header
+from compilescope.record.python_text import LARGEST, parse_expression, parse_python, read_literal
 
 MARKING = "DIMENSION_DYNAMIC_MARKING_GUARD"
 

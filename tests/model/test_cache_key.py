@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from compilescope.model.artifacts import MemoryArtifacts
-from compilescope.model.cache_key import KeyPart, cache_access, decode_key, encode_key, split_key
+from compilescope.record.artifacts import MemoryArtifacts
+from compilescope.record.cache_key import KeyPart, cache_access, decode_key, encode_key, split_key
 
 HASH = "esstihe2nyydk4mhzpvox3qkajyu5y5t23hk3fi2me7jn75xi3o"
 TENSOR = (

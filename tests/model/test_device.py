@@ -12,14 +12,14 @@ import msgspec
 import pytest
 
 from compilescope.backends.device_files import FOLDER, find_device, find_devices, shipped_devices
-from compilescope.errors import ToolError
-from compilescope.model.byte_counts import parse_bytes, shown_bytes
-from compilescope.model.device import Device, parse_comparison
-from compilescope.model.device_problems import key_lines
-from compilescope.model.devicefile import examine_device, parse_device, read_device
-from compilescope.model.graph import Call, Graph, Node, TensorInfo
-from compilescope.rules.hardware.checks import check_graph
-from compilescope.rules.hardware.constraint import Breach
+from compilescope.base.errors import ToolError
+from compilescope.knowledge.rules.hardware.checks import check_graph
+from compilescope.knowledge.rules.hardware.constraint import Breach
+from compilescope.record.byte_counts import parse_bytes, shown_bytes
+from compilescope.record.device import Device, parse_comparison
+from compilescope.record.device_problems import key_lines
+from compilescope.record.devicefile import examine_device, parse_device, read_device
+from compilescope.record.graph import Call, Graph, Node, TensorInfo
 from docs_pages import page_text
 
 if sys.version_info >= (3, 11):

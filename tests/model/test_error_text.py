@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compilescope.model.error_text import (
+from compilescope.record.error_text import (
     graph_break_link,
     innermost_cause,
     one_line,

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import event, frame
-from compilescope.model.bodies import (
+from compilescope.record.bodies import (
     CacheEntryMiss,
     FailedGuard,
     GraphBreak,
     Recompile,
     Unknown,
 )
-from compilescope.model.event import Event, UnreadableLine, decode, encode
-from compilescope.model.stack import CodeRef
+from compilescope.record.event import Event, UnreadableLine, decode, encode
+from compilescope.record.stack import CodeRef
 
 CODE = CodeRef("/a/model.py", 6, "forward", resumed_at=9)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from builders import event
-from compilescope.model.bodies import CudagraphSkip
-from compilescope.model.event import encode
-from compilescope.model.eventfile import EventTail, Replaced
+from compilescope.record.bodies import CudagraphSkip
+from compilescope.record.event import encode
+from compilescope.record.eventfile import EventTail, Replaced
 
 
 def line(number: int, reason: str = "mutated inputs") -> bytes:

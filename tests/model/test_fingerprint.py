@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from builders import ROOT, frame
-from compilescope.model.fingerprint import fingerprint
+from compilescope.record.fingerprint import fingerprint
 
 
 def test_line_numbers_spacing_and_machines_do_not_matter() -> None:

@@ -16,16 +16,16 @@ import pytest
 from click.testing import CliRunner
 
 from builders import run_of
-from compilescope.analysis.digest import digest
-from compilescope.analysis.findings import findings
-from compilescope.analysis.gate.baseline import encoded, read_baseline
-from compilescope.analysis.gate.terms import GateLimits
-from compilescope.analysis.gate.verdict import judge
-from compilescope.cli.main import group
-from compilescope.fixes.stored import stored_fix
-from compilescope.model.bodies import FixAttempt
-from compilescope.model.event import decode, encode
-from compilescope.model.run import Run, read_run
+from compilescope.apps.cli.main import group
+from compilescope.change.fixes.stored import stored_fix
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.analysis.findings import findings
+from compilescope.knowledge.analysis.gate.baseline import encoded, read_baseline
+from compilescope.knowledge.analysis.gate.terms import GateLimits
+from compilescope.knowledge.analysis.gate.verdict import judge
+from compilescope.record.bodies import FixAttempt
+from compilescope.record.event import decode, encode
+from compilescope.record.run import Run, read_run
 from compilescope.report.document import report_document
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading

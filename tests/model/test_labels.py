@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import samples
-from compilescope.errors import ToolError
-from compilescope.model.home import list_runs
-from compilescope.model.labels import (
+from compilescope.base.errors import ToolError
+from compilescope.record.home import list_runs
+from compilescope.record.labels import (
     FILE_NAME,
     Labels,
     make_labels,
@@ -19,7 +19,7 @@ from compilescope.model.labels import (
     split_tags,
     write_labels,
 )
-from compilescope.sharing.archive import import_archive, write_archive
+from compilescope.report.sharing.archive import import_archive, write_archive
 
 
 def test_they_are_read_as_they_were_written(tmp_path: Path) -> None:

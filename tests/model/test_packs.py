@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.model import packs
-from compilescope.model.artifacts import DiskArtifacts, PackedArtifacts, artifact_name
-from compilescope.model.packs import Pack, PackWriter
+from compilescope.record import packs
+from compilescope.record.artifacts import DiskArtifacts, PackedArtifacts, artifact_name
+from compilescope.record.packs import Pack, PackWriter
 
 
 def write(folder: Path, *texts: str) -> Path:
@@ -84,11 +84,11 @@ def test_a_damaged_pack_gives_texts_or_nothing(tmp_path: Path, seed: int) -> Non
 
 
 def test_exported_imported_and_redacted_like_any_run(tmp_path: Path) -> None:
-    from compilescope.analysis.digest import digest
+    from compilescope.knowledge.analysis.digest import digest
     from compilescope.logs.reader import read_logs
-    from compilescope.model.run import read_run
-    from compilescope.sharing.archive import import_archive, write_archive
-    from compilescope.sharing.redaction.run import redact
+    from compilescope.record.run import read_run
+    from compilescope.report.sharing.archive import import_archive, write_archive
+    from compilescope.report.sharing.redaction.run import redact
     from logs.traces import GOLDEN
 
     log = str(GOLDEN / "torch_trace_eager.log.xz")

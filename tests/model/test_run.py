@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from builders import event, frame, run_of
-from compilescope.model.bodies import (
+from compilescope.record.bodies import (
     GraphBreak,
     HookUnavailable,
     ProcessEnded,
     ProcessStarted,
     SourceSeen,
 )
-from compilescope.model.run import Run
+from compilescope.record.run import Run
 
 STARTED = ProcessStarted(argv=("b.py",), python="3.11", torch="2.13.0", parent_pid=1)
 

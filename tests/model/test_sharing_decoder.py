@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import event, frame
-from compilescope.model.bodies import (
+from compilescope.record.bodies import (
     CacheEntryMiss,
     CompileTime,
     FailedGuard,
     GraphBreak,
     Recompile,
 )
-from compilescope.model.equal_values import SharingDecoder
-from compilescope.model.event import UnreadableLine, decode, encode
-from compilescope.model.run import read_run
-from compilescope.model.stack import CodeRef
-from compilescope.model.values import ValueFact
+from compilescope.record.equal_values import SharingDecoder
+from compilescope.record.event import UnreadableLine, decode, encode
+from compilescope.record.run import read_run
+from compilescope.record.stack import CodeRef
+from compilescope.record.values import ValueFact
 from samples import RUNS, full_run, store
 
 

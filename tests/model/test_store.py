@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from builders import event
-from compilescope.errors import ToolError
-from compilescope.model.artifacts import DiskArtifacts, artifact_name
-from compilescope.model.bodies import CudagraphSkip, ProcessEnded, ProcessStarted
-from compilescope.model.event import encode
-from compilescope.model.eventfile import EventFile
-from compilescope.model.header import SCHEMA, RunHeader, read_header, write_header
-from compilescope.model.home import create_run, find_run, list_runs, new_run_id
-from compilescope.model.plain_files import read_given
-from compilescope.model.presence import read_presence
-from compilescope.model.run import read_run
+from compilescope.base.errors import ToolError
+from compilescope.record.artifacts import DiskArtifacts, artifact_name
+from compilescope.record.bodies import CudagraphSkip, ProcessEnded, ProcessStarted
+from compilescope.record.event import encode
+from compilescope.record.eventfile import EventFile
+from compilescope.record.header import SCHEMA, RunHeader, read_header, write_header
+from compilescope.record.home import create_run, find_run, list_runs, new_run_id
+from compilescope.record.plain_files import read_given
+from compilescope.record.presence import read_presence
+from compilescope.record.run import read_run
 
 STARTED = ProcessStarted(argv=("a.py",), python="3.11", torch="2.13.0", parent_pid=1)
 

@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 
 from builders import event
-from compilescope.cli.isolation import Copy
-from compilescope.model import text_lines
-from compilescope.model.artifacts import DiskArtifacts, RecordedArtifacts, artifact_name
-from compilescope.model.bodies import CudagraphSkip, GraphCaptured, ProcessEnded, ProcessStarted
-from compilescope.model.event import encode
-from compilescope.model.eventfile import EventFile, EventTail, last_events
-from compilescope.model.header import RunHeader, write_header
-from compilescope.model.run import Run, read_run
-from compilescope.model.text_lines import LONGEST_TEXT, text_line
-from compilescope.recorder.journal import DiskJournal
-from compilescope.sharing.archive import import_archive, write_archive
-from compilescope.sharing.redaction.run import redact
+from compilescope.apps.cli.isolation import Copy
+from compilescope.instrument.recorder.journal import DiskJournal
+from compilescope.record import text_lines
+from compilescope.record.artifacts import DiskArtifacts, RecordedArtifacts, artifact_name
+from compilescope.record.bodies import CudagraphSkip, GraphCaptured, ProcessEnded, ProcessStarted
+from compilescope.record.event import encode
+from compilescope.record.eventfile import EventFile, EventTail, last_events
+from compilescope.record.header import RunHeader, write_header
+from compilescope.record.run import Run, read_run
+from compilescope.record.text_lines import LONGEST_TEXT, text_line
+from compilescope.report.sharing.archive import import_archive, write_archive
+from compilescope.report.sharing.redaction.run import redact
 
 STARTED = ProcessStarted(argv=("a.py",), python="3.11", torch="2.13.0", parent_pid=1)
 TEXTS = ("x = 1\n", '"quoted" \\ and \u2028 \x00 é 𝄞', "", "y = 2\n" * 100)
@@ -230,7 +230,7 @@ def test_a_text_that_was_dropped_is_written_when_it_comes_again(tmp_path: Path) 
 LIMITED = """
 import resource, signal, sys
 from pathlib import Path
-from compilescope.recorder.journal import DiskJournal
+from compilescope.instrument.recorder.journal import DiskJournal
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 journal = DiskJournal(Path(sys.argv[1]))
 journal.open(0)

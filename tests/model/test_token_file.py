@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.errors import ToolError
-from compilescope.model.token_file import keep_token, token_path
+from compilescope.base.errors import ToolError
+from compilescope.record.token_file import keep_token, token_path
 
 
 def test_each_home_has_its_own(tmp_path: Path) -> None:

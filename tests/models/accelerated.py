@@ -9,9 +9,9 @@ from typing import Any
 import torch
 import transformers as tf
 
-from compilescope.model.graph import Graph
-from compilescope.torchapi.calls.aten import with_calls
-from compilescope.torchapi.graphs.fx import portable
+from compilescope.instrument.torchapi.calls.aten import with_calls
+from compilescope.instrument.torchapi.graphs.fx import portable
+from compilescope.record.graph import Graph
 
 MODELS = ("bert-base", "resnet-18", "mamba")
 

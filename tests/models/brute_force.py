@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from compilescope.model.device import Device
+from compilescope.record.device import Device
 
 Facts = Counter[str]
 

@@ -17,11 +17,11 @@ pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.timeout(900)]
 pytest.importorskip("transformers", reason="the models need transformers (extra: models)")
 
 from compilescope.backends.device_files import shipped_devices  # noqa: E402
-from compilescope.model.stack import origin_of  # noqa: E402
-from compilescope.rules.hardware import memory  # noqa: E402
-from compilescope.rules.hardware.checks import check_graph, constraints_of  # noqa: E402
-from compilescope.rules.hardware.constraint import Breach  # noqa: E402
-from compilescope.rules.hardware.memory import peak_memory  # noqa: E402
+from compilescope.knowledge.rules.hardware import memory  # noqa: E402
+from compilescope.knowledge.rules.hardware.checks import check_graph, constraints_of  # noqa: E402
+from compilescope.knowledge.rules.hardware.constraint import Breach  # noqa: E402
+from compilescope.knowledge.rules.hardware.memory import peak_memory  # noqa: E402
+from compilescope.record.stack import origin_of  # noqa: E402
 from models.accelerated import (  # noqa: E402
     MODELS,
     Captured,

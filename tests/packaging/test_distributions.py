@@ -107,7 +107,8 @@ def test_the_wheel_is_small_and_whole(built: tuple[Path, Path]) -> None:
         names = set(archive.namelist())
         (told,) = [name for name in names if name.endswith(".dist-info/METADATA")]
         about = message_from_string(archive.read(told).decode())
-    wanted = {"py.typed", "tensors/copies.py", "cpp/CMakeLists.txt", "registry/examples.json"}
+    wanted = {"py.typed", "measure/tensors/copies.py", "cpp/CMakeLists.txt"}
+    wanted |= {"knowledge/registry/examples.json"}
     assert {f"compilescope/{name}" for name in wanted} <= names
     assert not [name for name in names if "/tests/" in name or name.endswith(".pyc")]
     urls = {line.partition(",")[0] for line in about.get_all("Project-URL")}
@@ -141,14 +142,19 @@ def test_every_data_file_of_the_package_is_in_the_wheel(built: tuple[Path, Path]
             folder = bundle.removesuffix(".json")
             names |= {f"{folder}/{name}" for name in json.loads(archive.read(bundle))}
     source = ROOT / "src"
-    files = {path for path in (source / "compilescope").rglob("*") if path.is_file()}
+    package = source / "compilescope"
+    files = {path for path in package.rglob("*") if path.is_file()}
     missing = {
         name
         for path in files
         if not any(part.startswith((".", "__pycache__")) for part in path.relative_to(source).parts)
         and (name := path.relative_to(source).as_posix()) not in names
     }
-    only_here = {"compilescope/lessons/ruff.toml", "compilescope/registry/taxonomy.toml"}
+    only_here = {
+        *(f"compilescope/{path.parent.name}/README.md" for path in package.glob("*/README.md")),
+        "compilescope/apps/lessons/ruff.toml",
+        "compilescope/knowledge/registry/taxonomy.toml",
+    }
     refused = {name for name in missing if "/examples/" in name and "/refused" in name}
     drawn = {name for name in missing if name.startswith("compilescope/report/render/templates/")}
     assert missing - refused - drawn == only_here

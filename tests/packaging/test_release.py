@@ -34,8 +34,9 @@ def checked(folder: Path) -> tuple[int, list[str]]:
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    (tmp_path / "src" / "compilescope").mkdir(parents=True)
-    (tmp_path / "src" / "compilescope" / "version.py").write_text('VERSION = "1.2.0"\n')
+    base = tmp_path / "src" / "compilescope" / "base"
+    base.mkdir(parents=True)
+    (base / "version.py").write_text('VERSION = "1.2.0"\n')
     (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## 1.2.0 (2026-11-17)\n\n## 1.1.0\n")
     (tmp_path / "constraints.txt").write_text("torch==2.13.0\n")
     (tmp_path / ".gitignore").write_text(".venv*\n")
@@ -60,7 +61,7 @@ def test_everything_that_is_missing_is_named(repository: Path) -> None:
     assert status == 1
     assert said == [
         "The tree has changes that are not committed.",
-        "v1.2.0 is tagged already: raise VERSION in src/compilescope/version.py.",
+        "v1.2.0 is tagged already: raise VERSION in src/compilescope/base/version.py.",
         "CHANGELOG.md begins with '1.2.0 (unreleased)' instead of '1.2.0 (YEAR-MONTH-DAY)'.",
         "The tests did not pass at this commit with torch 2.11.0: make test TORCH=2.11.0",
     ]

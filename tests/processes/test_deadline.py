@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from compilescope.processes.deadline import Deadline, OutOfTime, closing_s
+from compilescope.base.processes.deadline import Deadline, OutOfTime, closing_s
 
 
 def test_without_a_limit_nothing_is_ever_over() -> None:

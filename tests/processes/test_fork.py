@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.settings import fresh_environment
+from compilescope.base.settings import fresh_environment
 
 PROGRAM = """
 import atexit, os, time
 from pathlib import Path
-from compilescope.processes.fork import in_a_fork
+from compilescope.base.processes.fork import in_a_fork
 
 def note(word):
     with Path("notes").open("a") as file:

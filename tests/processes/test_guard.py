@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from compilescope.cli.progress import ended_in_order
-from compilescope.errors import ToolError, as_limit
-from compilescope.processes import guard, guard_process
-from compilescope.processes.guard import (
+from compilescope.apps.cli.progress import ended_in_order
+from compilescope.base.errors import ToolError, as_limit
+from compilescope.base.processes import guard, guard_process
+from compilescope.base.processes.guard import (
     FileChange,
     claimed,
     guarded,
@@ -28,8 +28,8 @@ from compilescope.processes.guard import (
     restore_interrupted,
     transient,
 )
-from compilescope.processes.guard_process import remove
-from compilescope.processes.table import is_running
+from compilescope.base.processes.guard_process import remove
+from compilescope.base.processes.table import is_running
 from waiting import until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -37,8 +37,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /pro
 COMMAND = """
 import os, subprocess, sys, tempfile, time
 from pathlib import Path
-from compilescope.processes import guard_process
-from compilescope.processes.guard import guarded, transient
+from compilescope.base.processes import guard_process
+from compilescope.base.processes.guard import guarded, transient
 
 guard_process.__file__ = sys.argv[1]
 with guarded(), transient(Path("half")) as half:
@@ -122,7 +122,7 @@ def test_what_a_program_has_in_the_temporary_folder_is_there(
     with guarded(), guarded():
         assert tempfile.gettempdir() != str(tmp_path) == lasting_folder()
         said = subprocess.run([sys.executable, "-I", "-c", inside], stdout=subprocess.PIPE)
-    monkeypatch.setattr("compilescope.processes.guard._SOCKET_FITS", 1000)
+    monkeypatch.setattr("compilescope.base.processes.guard._SOCKET_FITS", 1000)
     with guarded():
         linked = subprocess.run([sys.executable, "-c", inside], stdout=subprocess.PIPE)
     assert said.stdout == linked.stdout == b"mine\n"
@@ -133,8 +133,8 @@ def test_what_a_program_has_in_the_temporary_folder_is_there(
 WRITE = """
 import os, signal, sys
 from contextlib import nullcontext
-from compilescope.processes.guard import guarded
-from compilescope.repair.delivery.stored_fix import write_files
+from compilescope.base.processes.guard import guarded
+from compilescope.change.repair.delivery.stored_fix import write_files
 
 replace, names = os.replace, []
 def fatal(source, target):
@@ -271,8 +271,8 @@ def test_what_is_transient_goes(tmp_path: Path) -> None:
 
 REMOVE = """
 import resource, sys
-from compilescope.processes.guard_process import remove
-from compilescope.processes.table import is_running
+from compilescope.base.processes.guard_process import remove
+from compilescope.base.processes.table import is_running
 resource.setrlimit(resource.RLIMIT_NOFILE, (6, 6))
 remove(sys.argv[1])
 """

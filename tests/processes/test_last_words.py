@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from compilescope.processes.outcome import last_words
+from compilescope.base.processes.outcome import last_words
 
 _UNCLEAN = """
 class Held:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.processes.child import end_process, run_process, run_within
-from compilescope.processes.outcome import ProcessEnd
-from compilescope.processes.table import is_running
+from compilescope.base.processes.child import end_process, run_process, run_within
+from compilescope.base.processes.outcome import ProcessEnd
+from compilescope.base.processes.table import is_running
 from waiting import until
 
 _MB = 10**6

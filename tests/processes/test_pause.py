@@ -15,19 +15,19 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.bench.protocol import RunTime
-from compilescope.bench.worker_process import WorkerProcess
-from compilescope.minify.sandbox import Sandbox, TaskResult
-from compilescope.processes import deadline
-from compilescope.processes.deadline import Deadline, clock, note_pause, pauses
+from compilescope.base.processes import deadline
+from compilescope.base.processes.deadline import Deadline, clock, note_pause, pauses
+from compilescope.change.minify.sandbox import Sandbox, TaskResult
+from compilescope.measure.bench.protocol import RunTime
+from compilescope.measure.bench.worker_process import WorkerProcess
 from waiting import until
 
 COMMAND = r"""
 import os, sys
 from pathlib import Path
-from compilescope.cli.progress import ended_in_order
-from compilescope.processes.guard import children
-from compilescope.processes.child import run_process
+from compilescope.apps.cli.progress import ended_in_order
+from compilescope.base.processes.guard import children
+from compilescope.base.processes.child import run_process
 
 go = os.path.abspath("go")
 code = "import os, time; p = os.fork()\n"

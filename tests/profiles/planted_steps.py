@@ -24,8 +24,8 @@ if __name__ == "__main__":
     sys.path.insert(0, str(HERE.parents[1]))
 
 import compilescope  # noqa: E402
-from compilescope.model.bodies import StepsProfiled  # noqa: E402
-from compilescope.model.run import Run  # noqa: E402
+from compilescope.record.bodies import StepsProfiled  # noqa: E402
+from compilescope.record.run import Run  # noqa: E402
 from profiles.traces import CPU_RECORDED, CpuRecord  # noqa: E402
 
 Model = Callable[[Any], Any]

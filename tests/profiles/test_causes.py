@@ -8,11 +8,8 @@ import msgspec
 import pytest
 
 from builders import event, run_of
-from compilescope.analysis.step_causes import steps_json
-from compilescope.model.artifacts import MemoryArtifacts
-from compilescope.model.bodies import StepsProfiled
-from compilescope.model.run import Run
-from compilescope.profiles.calls import (
+from compilescope.knowledge.analysis.step_causes import steps_json
+from compilescope.knowledge.profiles.calls import (
     CallPlace,
     HostLine,
     StepPlaces,
@@ -20,11 +17,14 @@ from compilescope.profiles.calls import (
     read_places,
     read_unfused,
 )
-from compilescope.profiles.causes import Cause, causes_of
-from compilescope.profiles.kernel_rows import KernelRow, Roof, bound_of, kernel_rows
-from compilescope.profiles.step import bar_of
-from compilescope.profiles.step_profile import profiles_of
-from compilescope.profiles.trace import STEP, Trace, TraceSpan, compact, read_stored
+from compilescope.knowledge.profiles.causes import Cause, causes_of
+from compilescope.knowledge.profiles.kernel_rows import KernelRow, Roof, bound_of, kernel_rows
+from compilescope.knowledge.profiles.step import bar_of
+from compilescope.knowledge.profiles.step_profile import profiles_of
+from compilescope.knowledge.profiles.trace import STEP, Trace, TraceSpan, compact, read_stored
+from compilescope.record.artifacts import MemoryArtifacts
+from compilescope.record.bodies import StepsProfiled
+from compilescope.record.run import Run
 from compilescope.report.step_trace import spans_of, step_events
 from profiles.traces import (
     STEP_US,

@@ -15,9 +15,9 @@ pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 import compilescope  # noqa: E402
-from compilescope.analysis.step_causes import steps_json  # noqa: E402
-from compilescope.model.bodies import StepsProfiled  # noqa: E402
-from compilescope.profiles.calls import CallPlace, StepPlaces, read_places  # noqa: E402
+from compilescope.knowledge.analysis.step_causes import steps_json  # noqa: E402
+from compilescope.knowledge.profiles.calls import CallPlace, StepPlaces, read_places  # noqa: E402
+from compilescope.record.bodies import StepsProfiled  # noqa: E402
 from profiles.planted_steps import HERE, STEPS, Planted, marked_line, profiled  # noqa: E402
 from profiles.traces import cpu_run  # noqa: E402
 

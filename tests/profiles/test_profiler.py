@@ -17,18 +17,18 @@ pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 import compilescope  # noqa: E402
-from compilescope.model.home import list_runs  # noqa: E402
-from compilescope.model.run import Run, read_run  # noqa: E402
-from compilescope.profiles.calls import StepPlaces, read_places  # noqa: E402
-from compilescope.profiles.kernel_rows import kernel_rows  # noqa: E402
-from compilescope.profiles.step import bar_of  # noqa: E402
-from compilescope.profiles.step_profile import StepProfile, profiles_of  # noqa: E402
-from compilescope.profiles.trace import (  # noqa: E402
+from compilescope.instrument.torchapi import install  # noqa: E402
+from compilescope.knowledge.profiles.calls import StepPlaces, read_places  # noqa: E402
+from compilescope.knowledge.profiles.kernel_rows import kernel_rows  # noqa: E402
+from compilescope.knowledge.profiles.step import bar_of  # noqa: E402
+from compilescope.knowledge.profiles.step_profile import StepProfile, profiles_of  # noqa: E402
+from compilescope.knowledge.profiles.trace import (  # noqa: E402
     STEP,
     compact,
     read_stored,
 )
-from compilescope.torchapi import install  # noqa: E402
+from compilescope.record.home import list_runs  # noqa: E402
+from compilescope.record.run import Run, read_run  # noqa: E402
 from recorder.faults import finding_faults  # noqa: E402
 
 PROGRAM = """
@@ -119,7 +119,7 @@ def test_in_python() -> None:
 
 
 def test_calls_after_the_profiled_ones_are_let_alone() -> None:
-    from compilescope.torchapi.times.step_profiler import StepProfiler, existing_regions
+    from compilescope.instrument.torchapi.times.step_profiler import StepProfiler, existing_regions
 
     @torch.compile(backend="eager")
     def f(x: Any) -> Any:

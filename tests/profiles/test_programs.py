@@ -14,11 +14,11 @@ pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 import compilescope  # noqa: E402
-from compilescope.profiles.calls import StepPlaces  # noqa: E402
-from compilescope.profiles.kernel_rows import kernel_rows  # noqa: E402
-from compilescope.profiles.step import bar_of  # noqa: E402
-from compilescope.profiles.step_profile import profiles_of  # noqa: E402
-from compilescope.profiles.trace import STEP, compact, read_stored  # noqa: E402
+from compilescope.knowledge.profiles.calls import StepPlaces  # noqa: E402
+from compilescope.knowledge.profiles.kernel_rows import kernel_rows  # noqa: E402
+from compilescope.knowledge.profiles.step import bar_of  # noqa: E402
+from compilescope.knowledge.profiles.step_profile import profiles_of  # noqa: E402
+from compilescope.knowledge.profiles.trace import STEP, compact, read_stored  # noqa: E402
 
 Step = Callable[[], None]
 _BACKEND = "aot_eager"

@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from compilescope.analysis.step_kernels import (
+from compilescope.instrument.torchapi.times import roof as roofs
+from compilescope.knowledge.analysis.step_kernels import (
     StepKernel,
     faster_than_roof,
     kernels_by_profile,
@@ -17,9 +18,9 @@ from compilescope.analysis.step_kernels import (
     roof_of,
     roof_points,
 )
-from compilescope.model.run import Run
-from compilescope.profiles.kernel_rows import Bound, KernelRow, Roof
-from compilescope.profiles.step_profile import StepProfile, profiles_of
+from compilescope.knowledge.profiles.kernel_rows import Bound, KernelRow, Roof
+from compilescope.knowledge.profiles.step_profile import StepProfile, profiles_of
+from compilescope.record.run import Run
 from compilescope.report.blocks import Roofline, RooflineDot
 from compilescope.report.document import report_document
 from compilescope.report.render.charts import roofline_summary, roofline_values
@@ -28,7 +29,6 @@ from compilescope.report.render.markdown import to_markdown
 from compilescope.report.render.page import to_page
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading
-from compilescope.torchapi.times import roof as roofs
 from profiles.traces import H200, PRODUCT_BYTES, PRODUCT_FLOPS, profiled_run
 
 LOW = Roof(4.1e12, {"float32": 1e12})

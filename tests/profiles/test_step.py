@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compilescope.profiles.step import Part, StepBar, bar_of
-from compilescope.profiles.trace import Trace
+from compilescope.knowledge.profiles.step import Part, StepBar, bar_of
+from compilescope.knowledge.profiles.trace import Trace
 from profiles.traces import STEP_US, host, kernel, kernels_us, launch, one_step, recorded
 
 

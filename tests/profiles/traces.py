@@ -8,13 +8,13 @@ from pathlib import Path
 import msgspec
 
 from builders import ROOT, event, run_of
-from compilescope.model.artifacts import MemoryArtifacts
-from compilescope.model.bodies import SourceSeen, StepsProfiled
-from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef
-from compilescope.profiles.calls import CallPlace, StepPlaces, UserLine
-from compilescope.profiles.kernel_rows import Roof
-from compilescope.profiles.trace import STEP, Trace, TraceSpan, read_stored
+from compilescope.knowledge.profiles.calls import CallPlace, StepPlaces, UserLine
+from compilescope.knowledge.profiles.kernel_rows import Roof
+from compilescope.knowledge.profiles.trace import STEP, Trace, TraceSpan, read_stored
+from compilescope.record.artifacts import MemoryArtifacts
+from compilescope.record.bodies import SourceSeen, StepsProfiled
+from compilescope.record.run import Run
+from compilescope.record.stack import CodeRef
 
 RECORDED = Path(__file__).parent / "h200"
 """A GPT of six layers in training, torch 2.11 on an H200, two steps of each. The step without the

@@ -12,7 +12,7 @@ from torch import nn
 from torch._dynamo.utils import counters
 
 if sys.argv[1] == "auto":
-    from compilescope.torchapi.autocompile import compile_modules
+    from compilescope.instrument.torchapi.autocompile import compile_modules
 
     compile_modules(("*",), "eager")
 

@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from compilescope import plugins
+from compilescope.base import plugins
 
 
 class PlantedFault(Exception):

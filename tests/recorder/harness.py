@@ -16,9 +16,9 @@ from typing import Any
 from click.testing import CliRunner
 
 import compilescope
-from compilescope.model.event import Event
-from compilescope.model.home import list_runs
-from compilescope.model.run import Run, read_run
+from compilescope.record.event import Event
+from compilescope.record.home import list_runs
+from compilescope.record.run import Run, read_run
 
 PROGRAMS = Path(__file__).resolve().parent.parent / "programs"
 TIMEOUT = 900
@@ -109,7 +109,7 @@ def assert_transparent(plain: Ended, captured: Ended) -> None:
 
 def show(home: Path) -> dict[str, Any]:
     """`compilescope show --json` of the latest run. In this process: the run is what is tested."""
-    from compilescope.cli.commands.show import COMMAND
+    from compilescope.apps.cli.commands.show import COMMAND
 
     ended = CliRunner().invoke(COMMAND, ["--dir", str(home), "--json"], catch_exceptions=False)
     assert ended.exit_code == 0, ended.output
@@ -130,7 +130,7 @@ def functions_of(run: Run, stage: str = "dynamo") -> list[tuple[int, str]]:
 
 
 def graphs_of(run: Run, stage: str = "dynamo") -> Iterator[tuple[Event, Any]]:
-    from compilescope.model.bodies import GraphCaptured
+    from compilescope.record.bodies import GraphCaptured
 
     return ((event, body) for event, body in run.of(GraphCaptured) if body.stage == stage)
 

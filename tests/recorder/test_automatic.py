@@ -13,23 +13,29 @@ pytestmark = pytest.mark.torch
 
 torch = pytest.importorskip("torch")
 
-from compilescope import automatic  # noqa: E402
-from compilescope.analysis.run_status import status_of  # noqa: E402
-from compilescope.automatic import _LateJournal, _LateRecorder, _make_room, _RunFolder, leaves_runs  # noqa: E402
-from compilescope.model import bodies  # noqa: E402
-from compilescope.model.header import RunHeader, read_header, write_header  # noqa: E402
-from compilescope.model.home import list_runs  # noqa: E402
-from compilescope.model.labels import FILE_NAME as LABELS  # noqa: E402
-from compilescope.model.run import Run, read_run  # noqa: E402
-from compilescope.recorder.process_end import UncaughtException  # noqa: E402
-from compilescope.report.document import report_document  # noqa: E402
-from compilescope.report.render.terminal import to_text  # noqa: E402
-from compilescope.report.section import Reading  # noqa: E402
-from compilescope.settings import (  # noqa: E402
+from compilescope.base.settings import (  # noqa: E402
     Settings,
     fresh_environment,
     trial_environment,
 )
+from compilescope.instrument import automatic  # noqa: E402
+from compilescope.instrument.automatic import (  # noqa: E402
+    _LateJournal,
+    _LateRecorder,
+    _make_room,
+    _RunFolder,
+    leaves_runs,
+)
+from compilescope.instrument.recorder.process_end import UncaughtException  # noqa: E402
+from compilescope.knowledge.analysis.run_status import status_of  # noqa: E402
+from compilescope.record import bodies  # noqa: E402
+from compilescope.record.header import RunHeader, read_header, write_header  # noqa: E402
+from compilescope.record.home import list_runs  # noqa: E402
+from compilescope.record.labels import FILE_NAME as LABELS  # noqa: E402
+from compilescope.record.run import Run, read_run  # noqa: E402
+from compilescope.report.document import report_document  # noqa: E402
+from compilescope.report.render.terminal import to_text  # noqa: E402
+from compilescope.report.section import Reading  # noqa: E402
 from recorder.harness import environment  # noqa: E402
 
 PROGRAM = """

@@ -20,9 +20,9 @@ pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 import compilescope  # noqa: E402
-from compilescope.analysis.cache_changes import CacheComparison, compare_caches  # noqa: E402
-from compilescope.model.bodies import CacheAccess  # noqa: E402
-from compilescope.model.run import Run, read_run  # noqa: E402
+from compilescope.knowledge.analysis.cache_changes import CacheComparison, compare_caches  # noqa: E402
+from compilescope.record.bodies import CacheAccess  # noqa: E402
+from compilescope.record.run import Run, read_run  # noqa: E402
 from recorder.harness import captured_command, finish, start  # noqa: E402
 
 

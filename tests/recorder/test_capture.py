@@ -21,7 +21,7 @@ import torch._dynamo
 import torch._inductor.output_code
 
 import compilescope
-from compilescope.model.bodies import GraphBreak
+from compilescope.record.bodies import GraphBreak
 
 pytestmark = pytest.mark.torch
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from builders import ROOT, frame
-from compilescope.model.bodies import GraphBreak
-from compilescope.model.stack import CodeRef, cell_of, origin_of
-from compilescope.recorder.recorder import cell_names, text_with_cells, with_cells
+from compilescope.instrument.recorder.recorder import cell_names, text_with_cells, with_cells
+from compilescope.record.bodies import GraphBreak
+from compilescope.record.stack import CodeRef, cell_of, origin_of
 from compilescope.report.places import place, shown_path
 
 CELLS = (

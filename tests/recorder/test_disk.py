@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.model.bodies import GraphBreak, GraphCaptured
-from compilescope.model.eventfile import EventFile
-from compilescope.model.own_files import let_go, size_of
-from compilescope.model.run import read_run
+from compilescope.record.bodies import GraphBreak, GraphCaptured
+from compilescope.record.eventfile import EventFile
+from compilescope.record.own_files import let_go, size_of
+from compilescope.record.run import read_run
 from recorder.harness import functions_of, latest_folder, run_both, run_captured, show
 
 HELLO = ("-c", "print('the program ran')")
@@ -84,8 +84,8 @@ def test_a_descriptor_that_is_another_files_by_now_is_left_alone(tmp_path: Path)
 LIMITED = """
 import os, resource, signal, sys
 from pathlib import Path
-from compilescope.model.artifacts import DiskArtifacts
-from compilescope.model.eventfile import EventFile
+from compilescope.record.artifacts import DiskArtifacts
+from compilescope.record.eventfile import EventFile
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 folder = Path(sys.argv[1])
 file, _ = EventFile.claim(folder, 0)

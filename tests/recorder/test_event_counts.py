@@ -14,7 +14,7 @@ import torch
 import torch._dynamo
 
 import compilescope
-from compilescope.model.bodies import GraphBreak, GraphCaptured, StanceChanged
+from compilescope.record.bodies import GraphBreak, GraphCaptured, StanceChanged
 
 pytestmark = pytest.mark.torch
 

@@ -25,8 +25,8 @@ pytestmark = pytest.mark.torch
 
 pytest.importorskip("torch")
 
-from compilescope.torchapi import install  # noqa: E402
-from compilescope.torchapi.hook import Hook  # noqa: E402
+from compilescope.instrument.torchapi import install  # noqa: E402
+from compilescope.instrument.torchapi.hook import Hook  # noqa: E402
 
 IN_INDUCTOR = {
     "cudagraphs",

@@ -15,9 +15,9 @@ import torch
 import torch._dynamo
 
 import compilescope
-from compilescope.model.bodies import CompiledBefore, HookUnavailable
-from compilescope.model.header import RunHeader
-from compilescope.model.run import Run
+from compilescope.record.bodies import CompiledBefore, HookUnavailable
+from compilescope.record.header import RunHeader
+from compilescope.record.run import Run
 from compilescope.report.document import report_document
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading

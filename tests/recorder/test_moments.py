@@ -6,9 +6,9 @@ import pytest
 
 pytest.importorskip("torch")
 
-from compilescope.model.bodies import StanceChanged
-from compilescope.recorder.journal import MemoryJournal
-from compilescope.recorder.recorder import Recorder
+from compilescope.instrument.recorder.journal import MemoryJournal
+from compilescope.instrument.recorder.recorder import Recorder
+from compilescope.record.bodies import StanceChanged
 
 pytestmark = pytest.mark.torch
 

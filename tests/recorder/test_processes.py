@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.model.bodies import CompileFailed, ProcessEnded, ProcessStarted
-from compilescope.model.eventfile import event_files
+from compilescope.record.bodies import CompileFailed, ProcessEnded, ProcessStarted
+from compilescope.record.eventfile import event_files
 from recorder.harness import PROGRAMS, functions_of, latest_folder, latest_run, run_captured, show
 
 pytestmark = pytest.mark.torch

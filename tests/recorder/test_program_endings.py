@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.recorder.process_end import uncaught
+from compilescope.instrument.recorder.process_end import uncaught
 from recorder.harness import (
     OUR_CODE,
     captured_command,

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from compilescope.processes.table import is_running
+from compilescope.base.processes.table import is_running
 from recorder.harness import (
     PROGRAMS,
     TIMEOUT,

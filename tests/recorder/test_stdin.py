@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.cli.main import group
-from compilescope.errors import ToolError
-from compilescope.model.home import list_runs
+from compilescope.apps.cli.main import group
+from compilescope.base.errors import ToolError
+from compilescope.record.home import list_runs
 from recorder.harness import captured_command, environment, finish, show, start
 
 _BROKEN = """import sys, torch

@@ -11,7 +11,7 @@ from types import TracebackType
 
 import pytest
 
-from compilescope.recorder.target import python_flags
+from compilescope.instrument.recorder.target import python_flags
 from recorder.harness import (
     OUR_CODE,
     PROGRAMS,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from compilescope.registry import taxonomy
+from compilescope.knowledge.registry import taxonomy
 
 SOURCE = Path(taxonomy.__file__).with_name("taxonomy.toml")
 TARGET = SOURCE.with_suffix(".json")

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from capabilities import expected
-from compilescope.cli.commands.registry.examples import examples as command
-from compilescope.errors import ToolError
-from compilescope.registry import cases
-from compilescope.registry.cases import (
+from compilescope.apps.cli.commands.registry.examples import examples as command
+from compilescope.base.errors import ToolError
+from compilescope.knowledge.registry import cases
+from compilescope.knowledge.registry.cases import (
     EXAMPLES,
     MARK,
     load_examples,
@@ -22,11 +22,11 @@ from compilescope.registry.cases import (
     read_example,
     read_unreachable,
 )
-from compilescope.registry.history import load_history
-from compilescope.registry.table import load_registry
+from compilescope.knowledge.registry.history import load_history
+from compilescope.knowledge.registry.table import load_registry
 
 if TYPE_CHECKING:
-    from compilescope.cli.commands.registry.example_runs import ExampleRun
+    from compilescope.apps.cli.commands.registry.example_runs import ExampleRun
 
 KNOWN = load_examples()
 # All of them take most of a minute: by default, every tenth.
@@ -59,7 +59,7 @@ def inputs():
 
 @functools.cache
 def ran(gb_id: str) -> ExampleRun:
-    from compilescope.cli.commands.registry.example_runs import run_example
+    from compilescope.apps.cli.commands.registry.example_runs import run_example
 
     with pytest.MonkeyPatch.context() as patch:
         # What the tool prints of a run within a test names the test, or pytest's own command.
@@ -226,7 +226,7 @@ def test_a_bad_list_of_unreachable_ids_is_one_sentence(tmp_path: Path, text: str
     ],
 )
 def test_a_wrong_claim_is_seen(tmp_path: Path, old: str, new: str, words: str) -> None:
-    from compilescope.cli.commands.registry.example_runs import run_example
+    from compilescope.apps.cli.commands.registry.example_runs import run_example
 
     text = GOOD.replace(f"  {MARK}", "") if MARK in new and MARK not in old else GOOD
     assert old in text

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from compilescope.errors import ToolError
-from compilescope.registry.history import (
+from compilescope.base.errors import ToolError
+from compilescope.knowledge.registry.history import (
     HISTORY,
     History,
     difference,
@@ -19,8 +19,8 @@ from compilescope.registry.history import (
     with_table,
     wordings,
 )
-from compilescope.registry.table import Registry, load_registry, parse_registry
-from compilescope.registry.taxonomy import load_taxonomy
+from compilescope.knowledge.registry.table import Registry, load_registry, parse_registry
+from compilescope.knowledge.registry.taxonomy import load_taxonomy
 
 
 def table(torch: str | None = None, **entries: Any) -> Registry:

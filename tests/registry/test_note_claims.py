@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.registry.notes import read_notes
+from compilescope.knowledge.registry.notes import read_notes
 from registry.note_claims import programs, what_is_so
 
 NOTES = read_notes()
@@ -56,7 +56,7 @@ def test_there_are_many_and_each_says_something() -> None:
 def test_their_links_lead_to_ids() -> None:
     import re
 
-    from compilescope.registry.history import load_history
+    from compilescope.knowledge.registry.history import load_history
 
     known = {gb_id.lower() for gb_id in load_history().titles}
     for note in NOTES.values():

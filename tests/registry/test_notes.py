@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.errors import ToolError
-from compilescope.registry.history import load_history
-from compilescope.registry.notes import misnamed, read_notes
-from compilescope.registry.old_site import added_words, import_pages
+from compilescope.base.errors import ToolError
+from compilescope.knowledge.registry.history import load_history
+from compilescope.knowledge.registry.notes import misnamed, read_notes
+from compilescope.knowledge.registry.old_site import added_words, import_pages
 
 START = "<!-- ADDITIONAL INFORMATION START - Add custom information below this line -->"
 END = "<!-- ADDITIONAL INFORMATION END -->"

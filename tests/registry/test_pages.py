@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.errors import ToolError
-from compilescope.registry.pages import Pages, find_pages, pytorch_page
-from compilescope.registry.taxonomy import CATEGORY_IDS, load_symptoms, read_symptoms
+from compilescope.base.errors import ToolError
+from compilescope.knowledge.registry.pages import Pages, find_pages, pytorch_page
+from compilescope.knowledge.registry.taxonomy import CATEGORY_IDS, load_symptoms, read_symptoms
 
 
 def test_a_site_that_was_set() -> None:

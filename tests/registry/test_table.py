@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from compilescope.errors import ToolError
-from compilescope.registry.table import (
+from compilescope.base.errors import ToolError
+from compilescope.knowledge.registry.table import (
     Registry,
     clean_context,
     clean_explanation,
@@ -239,7 +239,8 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 def test_the_table_is_found_without_importing_torch(tmp_path: Path) -> None:
     """Not imported where it could be, found where it must not be, absent where it is absent."""
-    load = "from compilescope.registry.table import load_registry\nprint(len(load_registry()))\n"
+    load = "from compilescope.knowledge.registry.table import load_registry\n"
+    load += "print(len(load_registry()))\n"
     plain = "import sys\n" + load + "assert 'torch' not in sys.modules\n"
     blocked = (
         "import sys\nclass Block:\n    def find_spec(self, name, path=None, target=None):\n"

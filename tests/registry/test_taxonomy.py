@@ -6,10 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.errors import ToolError
-from compilescope.registry import taxonomy as module
-from compilescope.registry.table import Registry, load_registry
-from compilescope.registry.taxonomy import CATEGORY_IDS, Taxonomy, load_taxonomy, read_taxonomy
+from compilescope.base.errors import ToolError
+from compilescope.knowledge.registry import taxonomy as module
+from compilescope.knowledge.registry.table import Registry, load_registry
+from compilescope.knowledge.registry.taxonomy import (
+    CATEGORY_IDS,
+    Taxonomy,
+    load_taxonomy,
+    read_taxonomy,
+)
 from registry import taxonomy_json
 
 TEXT = Path(module.__file__).with_name("taxonomy.toml").read_text(encoding="utf-8")

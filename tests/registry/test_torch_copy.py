@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.errors import ToolError
-from compilescope.registry import torch_copy
-from compilescope.registry.lint import TableCompanions, counted, lint
-from compilescope.registry.table import load_registry, parse_registry
-from compilescope.registry.taxonomy import load_taxonomy
-from compilescope.registry.torch_copy import (
+from compilescope.base.errors import ToolError
+from compilescope.knowledge.registry import torch_copy
+from compilescope.knowledge.registry.lint import TableCompanions, counted, lint
+from compilescope.knowledge.registry.table import load_registry, parse_registry
+from compilescope.knowledge.registry.taxonomy import load_taxonomy
+from compilescope.knowledge.registry.torch_copy import (
     dynamo_sources,
     raised_types,
     read_table,

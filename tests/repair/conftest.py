@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from compilescope.repair.trials.warm.parent import WarmParent
+from compilescope.change.repair.trials.warm.parent import WarmParent
 
 
 @pytest.fixture(scope="session")

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from compilescope.recorder.target import Target
-from compilescope.repair.search import rounds
-from compilescope.repair.search.options import SearchOptions
-from compilescope.repair.search.rounds import search
-from compilescope.repair.trials.recorded_runs import Verification
-from compilescope.repair.trials.verifier import confirm
-from compilescope.repair.trials.warm.parent import WarmParent
-from compilescope.repair.trials.workbench import Workbench
+from compilescope.change.repair.search import rounds
+from compilescope.change.repair.search.options import SearchOptions
+from compilescope.change.repair.search.rounds import search
+from compilescope.change.repair.trials.recorded_runs import Verification
+from compilescope.change.repair.trials.verifier import confirm
+from compilescope.change.repair.trials.warm.parent import WarmParent
+from compilescope.change.repair.trials.workbench import Workbench
+from compilescope.instrument.recorder.target import Target
 
 pytestmark = [pytest.mark.torch]
 PROGRAMS = Path(__file__).parent.parent / "fixes" / "programs"

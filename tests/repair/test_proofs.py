@@ -13,17 +13,17 @@ from pathlib import Path
 import pytest
 
 from capabilities import expected
-from compilescope.fixes.catalogue import all_fixes
-from compilescope.fixes.fix import Fix
-from compilescope.fixes.patch import Patch
-from compilescope.fixes.subject import Program, Subject, subjects_of
-from compilescope.recorder.target import Target
-from compilescope.repair.trials.baseline import TrialBaseline
-from compilescope.repair.trials.verifier import verify
-from compilescope.repair.trials.version import Version
-from compilescope.repair.trials.warm.parent import WarmParent
-from compilescope.repair.trials.workbench import Workbench
-from compilescope.source.examples import Example
+from compilescope.change.fixes.catalogue import all_fixes
+from compilescope.change.fixes.fix import Fix
+from compilescope.change.fixes.patch import Patch
+from compilescope.change.fixes.subject import Program, Subject, subjects_of
+from compilescope.change.repair.trials.baseline import TrialBaseline
+from compilescope.change.repair.trials.verifier import verify
+from compilescope.change.repair.trials.version import Version
+from compilescope.change.repair.trials.warm.parent import WarmParent
+from compilescope.change.repair.trials.workbench import Workbench
+from compilescope.instrument.recorder.target import Target
+from compilescope.knowledge.source.examples import Example
 from fixes.repertoire import example_name, meant
 
 pytestmark = [pytest.mark.torch]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from builders import event, frame, run_of
-from compilescope.analysis.digest import Digest, digest
-from compilescope.analysis.findings import findings
-from compilescope.findings.remedy import Advice
-from compilescope.model.bodies import (
+from compilescope.knowledge.analysis.digest import Digest, digest
+from compilescope.knowledge.analysis.findings import findings
+from compilescope.knowledge.findings.remedy import Advice
+from compilescope.record.bodies import (
     Body,
     CacheEntryMiss,
     CompileTime,
@@ -18,7 +18,7 @@ from compilescope.model.bodies import (
     LogRead,
     Recompile,
 )
-from compilescope.model.stack import CodeRef
+from compilescope.record.stack import CodeRef
 from compilescope.report.blocks import (
     Block,
     Diff,

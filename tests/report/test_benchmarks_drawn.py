@@ -7,8 +7,8 @@ import re
 import pytest
 
 from benchmark_runs import MACHINE, bench_run, benchmark_run, row
-from compilescope.model.benchmark import Benchmark
-from compilescope.model.run import Run
+from compilescope.record.benchmark import Benchmark
+from compilescope.record.run import Run
 from compilescope.report.benchmarks import benchmarks_document
 from compilescope.report.blocks import Document, Item, Measures, Part, Table, plain
 from compilescope.report.document import report_document

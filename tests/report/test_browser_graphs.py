@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from browsing import wait_until, without_scripts
-from compilescope.analysis.stages.staged_graphs import staged_graphs
-from compilescope.model.artifacts import MemoryArtifacts
-from compilescope.model.bodies import GraphCaptured, KernelEmitted
-from compilescope.model.run import Run
+from compilescope.knowledge.analysis.stages.staged_graphs import staged_graphs
+from compilescope.record.artifacts import MemoryArtifacts
+from compilescope.record.bodies import GraphCaptured, KernelEmitted
+from compilescope.record.run import Run
 from compilescope.report.blocks import CodeLine, Document, Fold, Item, Pane, Panes, Part, words
 from compilescope.report.document import report_document
 from compilescope.report.render.code_colors import code_tokens

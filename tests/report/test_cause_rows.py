@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from builders import ROOT, event, frame, run_of
-from compilescope.analysis.json_form import digest_json
-from compilescope.model.bodies import Body, CacheEntryMiss, FailedGuard, GraphBreak, Recompile
-from compilescope.model.stack import CodeRef, Frame
+from compilescope.knowledge.analysis.json_form import digest_json
+from compilescope.record.bodies import Body, CacheEntryMiss, FailedGuard, GraphBreak, Recompile
+from compilescope.record.stack import CodeRef, Frame
 from compilescope.report.blocks import plain
 from compilescope.report.cause_list import causes_table
 from compilescope.report.document import report_document

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from builders import event, frame, run_of
-from compilescope.model.bodies import TensorDiff
-from compilescope.model.outcomes import ErrorGrid, ErrorProfile, WorstValue
+from compilescope.record.bodies import TensorDiff
+from compilescope.record.outcomes import ErrorGrid, ErrorProfile, WorstValue
 from compilescope.report.blocks import Fold, Heatmap, Item, Table
 from compilescope.report.document import report_document
 from compilescope.report.render.html import to_html

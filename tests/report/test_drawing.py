@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from xml.dom import minidom
 
-from compilescope.model.graph import Graph, Node, TensorInfo
-from compilescope.model.stack import Frame
+from compilescope.record.graph import Graph, Node, TensorInfo
+from compilescope.record.stack import Frame
 from compilescope.report.graph_drawing import draw_graph
 
 

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from builders import event
-from compilescope.model.bodies import StepsProfiled
-from compilescope.model.run import Run
+from compilescope.record.bodies import StepsProfiled
+from compilescope.record.run import Run
 from compilescope.report.blocks import (
     Block,
     Branch,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.model.fix_search import FixAttempt
+from compilescope.record.fix_search import FixAttempt
 from compilescope.report.fix_search import how_proven
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from browsing import uncoloured
 from builders import event, run_of
-from compilescope.model.bodies import FixOutcome, GraphCaptured
-from compilescope.model.fix_search import Losses
+from compilescope.record.bodies import FixOutcome, GraphCaptured
+from compilescope.record.fix_search import Losses
 from compilescope.report.blocks import Document, Excerpt, Part
 from compilescope.report.document import ABOUT, all_sections, report_document
 from compilescope.report.render.html import to_html

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from builders import ROOT, event, run_of
-from compilescope.analysis.stages.reader import StageReader
-from compilescope.analysis.stages.staged_graphs import staged_graphs
-from compilescope.graphs.statistics import Amount
-from compilescope.model.artifacts import MemoryArtifacts
-from compilescope.model.bodies import (
+from compilescope.knowledge.analysis.stages.reader import StageReader
+from compilescope.knowledge.analysis.stages.staged_graphs import staged_graphs
+from compilescope.knowledge.source.spots import Sources
+from compilescope.record.artifacts import MemoryArtifacts
+from compilescope.record.bodies import (
     Body,
     CacheAccess,
     GraphBreak,
@@ -22,8 +22,9 @@ from compilescope.model.bodies import (
     GuardSet,
     KernelEmitted,
 )
-from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef
+from compilescope.record.graphs.statistics import Amount
+from compilescope.record.run import Run
+from compilescope.record.stack import CodeRef
 from compilescope.report.blocks import Block, Fold, Item, Panes, Paragraph, Table, plain
 from compilescope.report.document import report_document
 from compilescope.report.graph_panes import graph_texts
@@ -33,7 +34,6 @@ from compilescope.report.render.markdown import to_markdown
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading
 from compilescope.report.sections import graphs, guards
-from compilescope.source.spots import Sources
 from samples import RUNS, big_run
 
 CODE = CodeRef(f"{ROOT}/model.py", 6, "forward")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from builders import ROOT, event, run_of
-from compilescope.model.artifacts import MemoryArtifacts
-from compilescope.model.bodies import (
+from compilescope.record.artifacts import MemoryArtifacts
+from compilescope.record.bodies import (
     Body,
     CompileTime,
     FrameSkipped,
@@ -14,8 +14,8 @@ from compilescope.model.bodies import (
     RegionTime,
     SourceSeen,
 )
-from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef, Frame
+from compilescope.record.run import Run
+from compilescope.record.stack import CodeRef, Frame
 from compilescope.report.blocks import plain
 from compilescope.report.document import report_document
 from compilescope.report.headline import headline

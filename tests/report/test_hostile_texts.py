@@ -14,13 +14,14 @@ import msgspec
 import pytest
 
 import samples
-from compilescope.analysis.gate.terms import GateLimits
-from compilescope.analysis.gate.verdict import Judgement, judge
-from compilescope.cli.commands.show import DETAILED, section_of
-from compilescope.cli.main import main
-from compilescope.dashboard.live.live_entries import kind_of, moment
-from compilescope.model.header import RunHeader
-from compilescope.model.run import Run
+from compilescope.apps.cli.commands.show import DETAILED, section_of
+from compilescope.apps.cli.main import main
+from compilescope.apps.dashboard.live.live_entries import kind_of, moment
+from compilescope.base.texts import visible
+from compilescope.knowledge.analysis.gate.terms import GateLimits
+from compilescope.knowledge.analysis.gate.verdict import Judgement, judge
+from compilescope.record.header import RunHeader
+from compilescope.record.run import Run
 from compilescope.report.blocks import Document, Part, Quote
 from compilescope.report.comparison import ComparedRun, compare_runs
 from compilescope.report.document import record_of, report_document
@@ -36,7 +37,6 @@ from compilescope.report.render.structured import to_json
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading
 from compilescope.report.trace import to_trace
-from compilescope.texts import visible
 from hostile import (
     CONTROLS,
     GROUPS,
@@ -143,7 +143,7 @@ def test_json_is_whole_and_loses_nothing(group: str) -> None:
 
 
 def plain(value: object) -> str:
-    from compilescope.texts import plain_json
+    from compilescope.base.texts import plain_json
 
     return plain_json(value, indent=2)
 

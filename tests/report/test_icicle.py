@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from builders import ROOT, event, frame, run_of
-from compilescope.model.bodies import (
+from compilescope.record.bodies import (
     CacheEntryMiss,
     CompileTime,
     FailedGuard,
@@ -15,9 +15,9 @@ from compilescope.model.bodies import (
     GraphCaptured,
     Recompile,
 )
-from compilescope.model.event import Event
-from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef
+from compilescope.record.event import Event
+from compilescope.record.run import Run
+from compilescope.record.stack import CodeRef
 from compilescope.report.blocks import Bar, Block, Cell, Fold, Item, Timeline, Tree
 from compilescope.report.document import report_document
 from compilescope.report.render.html import tree_values

@@ -20,15 +20,15 @@ from analysis.gate_runs import (
     hostile_run,
 )
 from builders import ROOT, run_of
-from compilescope.analysis.digest import digest
-from compilescope.analysis.gate.verdict import (
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.analysis.gate.verdict import (
     NOTHING_LOST,
     AcceptedFinding,
     GateLimits,
     Judgement,
     judge,
 )
-from compilescope.model.run import Run
+from compilescope.record.run import Run
 from compilescope.report.document import record_of
 from compilescope.report.gate import GateTerms, gate_document, update_document
 from compilescope.report.render.annotations import to_annotations

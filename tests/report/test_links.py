@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.registry.pages import Pages, pytorch_page
+from compilescope.knowledge.registry.pages import Pages, pytorch_page
 from compilescope.report.blocks import Document, Part
 from compilescope.report.finding import page_link
 from compilescope.report.render.html import to_html

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.cli.report_formats import draw
+from compilescope.apps.cli.report_formats import draw
 from compilescope.logs.reader import read_logs
-from compilescope.model.run import Run, read_run
+from compilescope.record.run import Run, read_run
 from compilescope.report.explanation import explanation
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading

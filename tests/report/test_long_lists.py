@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from builders import event, frame, run_of
-from compilescope.analysis.logged.answers import LoggedBreak
-from compilescope.findings.remedy import is_not_tried
-from compilescope.model.bodies import (
+from compilescope.knowledge.analysis.logged.answers import LoggedBreak
+from compilescope.knowledge.findings.remedy import is_not_tried
+from compilescope.record.bodies import (
     CacheEntryMiss,
     CompileFailed,
     CudagraphSkip,
@@ -23,8 +23,8 @@ from compilescope.model.bodies import (
     ToolFault,
     Violation,
 )
-from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef
+from compilescope.record.run import Run
+from compilescope.record.stack import CodeRef
 from compilescope.report.blocks import Block
 from compilescope.report.cause_list import causes_table
 from compilescope.report.document import report_document
@@ -95,7 +95,7 @@ def many_cudagraph_skips() -> Run:
 @pytest.fixture
 def long_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every run here is a long one."""
-    monkeypatch.setattr("compilescope.analysis.partial_digest._LONG", 2)
+    monkeypatch.setattr("compilescope.knowledge.analysis.partial_digest._LONG", 2)
 
 
 def test_a_page_draws_the_first_breaks_and_names_the_rest() -> None:

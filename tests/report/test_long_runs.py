@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 
 from builders import ROOT, event, frame, run_of
-from compilescope.analysis.digest import digest
-from compilescope.analysis.findings import distinct
-from compilescope.analysis.line_costs import LineAmount, file_losses
-from compilescope.analysis.ranks import compare_ranks
-from compilescope.analysis.timeline.lanes import phase_times, timeline
-from compilescope.analysis.tree.compile_tree import compile_tree
-from compilescope.fixes.advice import advised
-from compilescope.model.bodies import (
+from compilescope.change.fixes.advice import advised
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.analysis.findings import distinct
+from compilescope.knowledge.analysis.line_costs import LineAmount, file_losses
+from compilescope.knowledge.analysis.ranks import compare_ranks
+from compilescope.knowledge.analysis.timeline.lanes import phase_times, timeline
+from compilescope.knowledge.analysis.tree.compile_tree import compile_tree
+from compilescope.knowledge.source.spots import Sources
+from compilescope.record.bodies import (
     CacheEntryMiss,
     CompilePhases,
     CompileTime,
@@ -28,13 +29,12 @@ from compilescope.model.bodies import (
     ProcessStarted,
     Recompile,
 )
-from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef
+from compilescope.record.run import Run
+from compilescope.record.stack import CodeRef
 from compilescope.report.blocks import Branch, MarkedLine, MarkedLines, SourceFile, Tree, plain
 from compilescope.report.render.source_file import source_file_values
 from compilescope.report.section import Reading
 from compilescope.report.sections import tree
-from compilescope.source.spots import Sources
 
 FILE = f"{ROOT}/model.py"
 CODE = CodeRef(FILE, 1, "forward")
@@ -206,7 +206,7 @@ def _text(branch: Branch) -> str:
 
 
 def test_fixes_read_a_bounded_amount_of_source(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("compilescope.fixes.advice._MOST_READ", 50_000)
+    monkeypatch.setattr("compilescope.change.fixes.advice._MOST_READ", 50_000)
     run = breaks_of_one_function(202)
     sites = advised(run, digest(run)).sites
     asked = [site for site in sites if site.advice[:1] and site.advice[0].status != "not tried"]

@@ -9,14 +9,14 @@ import msgspec
 import pytest
 
 from builders import event, frame, run_of
-from compilescope.analysis.comparison import compare
-from compilescope.analysis.compile_shares import compile_shares
-from compilescope.analysis.digest import digest
-from compilescope.analysis.figures import figures
-from compilescope.analysis.findings import by_cost, findings
-from compilescope.analysis.gate.verdict import NOTHING_LOST, judge
-from compilescope.analysis.json_form import digest_json
-from compilescope.model.bodies import (
+from compilescope.knowledge.analysis.comparison import compare
+from compilescope.knowledge.analysis.compile_shares import compile_shares
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.analysis.figures import figures
+from compilescope.knowledge.analysis.findings import by_cost, findings
+from compilescope.knowledge.analysis.gate.verdict import NOTHING_LOST, judge
+from compilescope.knowledge.analysis.json_form import digest_json
+from compilescope.record.bodies import (
     Body,
     CacheEntryMiss,
     CompileTime,
@@ -26,8 +26,8 @@ from compilescope.model.bodies import (
     Recompile,
     RegionCalls,
 )
-from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef
+from compilescope.record.run import Run
+from compilescope.record.stack import CodeRef
 from compilescope.report.document import report_document
 from compilescope.report.explanation import explanation
 from compilescope.report.render.html import to_html

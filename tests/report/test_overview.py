@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from builders import event, frame, run_of
-from compilescope.analysis.digest import digest
-from compilescope.analysis.gate.verdict import NOTHING_LOST, judge
-from compilescope.analysis.overview import JudgedRun, Overview, overview
-from compilescope.cli.report_formats import draw
-from compilescope.model.bodies import (
+from compilescope.apps.cli.report_formats import draw
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.analysis.gate.verdict import NOTHING_LOST, judge
+from compilescope.knowledge.analysis.overview import JudgedRun, Overview, overview
+from compilescope.record.bodies import (
     Body,
     CompileFailed,
     DiffOutcome,
@@ -23,8 +23,8 @@ from compilescope.model.bodies import (
     TensorDiff,
     Violation,
 )
-from compilescope.model.outcomes import WrongOperation
-from compilescope.model.run import Run
+from compilescope.record.outcomes import WrongOperation
+from compilescope.record.run import Run
 from samples import CODE, RUNS
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from axe_checks import grave_findings
 from browsing import NAMED, focus_walk, looking
-from compilescope.model.run import Run, read_run
+from compilescope.record.run import Run, read_run
 from compilescope.report.document import report_document
 from compilescope.report.render.page import to_page
 from compilescope.report.section import Reading

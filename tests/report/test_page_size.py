@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.model.run import Run, read_run
+from compilescope.record.run import Run, read_run
 from report.test_page_bars import written
 from samples import big_run
 

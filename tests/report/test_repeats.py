@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.model.home import find_run
-from compilescope.model.run import read_run
+from compilescope.record.home import find_run
+from compilescope.record.run import read_run
 from compilescope.report.blocks import Block, Document, Fold, Item, Paragraph, Part, plain, prose
 from compilescope.report.document import report_document
 from compilescope.report.explanation import explanation

@@ -23,14 +23,14 @@ from analysis.gate_runs import (
     hostile_run,
 )
 from builders import ROOT, event, run_of
-from compilescope.findings.finding import Finding, WordedFinding
-from compilescope.model.bodies import CompileFailed, ToolFault
-from compilescope.model.run import Run
+from compilescope.base.texts import visible
+from compilescope.knowledge.findings.finding import Finding, WordedFinding
+from compilescope.record.bodies import CompileFailed, ToolFault
+from compilescope.record.run import Run
 from compilescope.report.blocks import Document
 from compilescope.report.document import report_document
 from compilescope.report.render.sarif import DOCS, UriBases, file_uri, folder_uri, to_sarif
 from compilescope.report.section import Reading
-from compilescope.texts import visible
 
 LOSSES = (a_break(), a_library_break(), a_recompile(), a_failure(), an_eager_function())
 

@@ -7,12 +7,12 @@ import re
 import msgspec
 
 from builders import ROOT, event, frame, run_of
-from compilescope.analysis.digest import digest
-from compilescope.model.artifacts import MemoryArtifacts
-from compilescope.model.bodies import GraphBreak, SourceSeen
-from compilescope.model.event import Event
-from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.record.artifacts import MemoryArtifacts
+from compilescope.record.bodies import GraphBreak, SourceSeen
+from compilescope.record.event import Event
+from compilescope.record.run import Run
+from compilescope.record.stack import CodeRef
 from compilescope.report.blocks import Document, Item, SourceFile
 from compilescope.report.document import report_document
 from compilescope.report.render.html import draw

@@ -6,11 +6,11 @@ import json
 
 from browsing import uncoloured
 from builders import ROOT, event, frame, run_of
-from compilescope.analysis.digest import digest
-from compilescope.analysis.gate.verdict import NOTHING_LOST, judge
-from compilescope.model.bodies import GraphBreak, GraphCaptured, SourceSeen
-from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.analysis.gate.verdict import NOTHING_LOST, judge
+from compilescope.record.bodies import GraphBreak, GraphCaptured, SourceSeen
+from compilescope.record.run import Run
+from compilescope.record.stack import CodeRef
 from compilescope.report.blocks import Document, Part
 from compilescope.report.document import report_document
 from compilescope.report.finding import finding_item

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 
 from builders import ROOT, event, run_of
-from compilescope.model.bodies import CacheAccess, CompilePhases, CompileTime, GraphBreak, Phase
-from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef
+from compilescope.record.bodies import CacheAccess, CompilePhases, CompileTime, GraphBreak, Phase
+from compilescope.record.run import Run
+from compilescope.record.stack import CodeRef
 from compilescope.report import blocks
 from compilescope.report.section import Reading
 from compilescope.report.sections.timeline import SECTION

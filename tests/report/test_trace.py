@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from builders import ROOT, event, frame, run_of
-from compilescope.analysis.timeline.lanes import timeline
-from compilescope.model.bodies import (
+from compilescope.knowledge.analysis.timeline.lanes import timeline
+from compilescope.record.bodies import (
     CacheAccess,
     CacheEntryMiss,
     CompilePhases,
@@ -20,9 +20,9 @@ from compilescope.model.bodies import (
     Phase,
     Recompile,
 )
-from compilescope.model.event import Event
-from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef
+from compilescope.record.event import Event
+from compilescope.record.run import Run
+from compilescope.record.stack import CodeRef
 from compilescope.report.trace import to_trace
 from report.trace_processor import ask
 

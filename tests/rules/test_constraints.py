@@ -8,21 +8,26 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from compilescope.errors import ToolError
-from compilescope.model.device import Alignment, Condition, Device
-from compilescope.model.devicefile import parse_device
-from compilescope.model.graph import Call, Graph, Node, TensorInfo
-from compilescope.model.stack import Frame
-from compilescope.rules.constraints._samples import graph, node, placeholder, tensor
-from compilescope.rules.constraints.dtype import DtypeConstraint
-from compilescope.rules.constraints.layout import LayoutConstraint
-from compilescope.rules.constraints.memory import MemoryConstraint
-from compilescope.rules.constraints.operators import UnsupportedOpsConstraint
-from compilescope.rules.constraints.shape import ShapeConstraint
-from compilescope.rules.hardware.checks import all_rules, check_graph, constraints_of
-from compilescope.rules.hardware.constraint import Breach, Constraint, ConstraintRule, values
-from compilescope.rules.hardware.op_names import OpPatterns, canonical
-from compilescope.rules.hardware.operands import is_dense, overlaps
+from compilescope.base.errors import ToolError
+from compilescope.knowledge.rules.constraints._samples import graph, node, placeholder, tensor
+from compilescope.knowledge.rules.constraints.dtype import DtypeConstraint
+from compilescope.knowledge.rules.constraints.layout import LayoutConstraint
+from compilescope.knowledge.rules.constraints.memory import MemoryConstraint
+from compilescope.knowledge.rules.constraints.operators import UnsupportedOpsConstraint
+from compilescope.knowledge.rules.constraints.shape import ShapeConstraint
+from compilescope.knowledge.rules.hardware.checks import all_rules, check_graph, constraints_of
+from compilescope.knowledge.rules.hardware.constraint import (
+    Breach,
+    Constraint,
+    ConstraintRule,
+    values,
+)
+from compilescope.knowledge.rules.hardware.op_names import OpPatterns, canonical
+from compilescope.knowledge.rules.hardware.operands import is_dense, overlaps
+from compilescope.record.device import Alignment, Condition, Device
+from compilescope.record.devicefile import parse_device
+from compilescope.record.graph import Call, Graph, Node, TensorInfo
+from compilescope.record.stack import Frame
 
 RULES = all_rules()
 HERE = Frame("model.py", 7, "forward", source="y = f(x)")

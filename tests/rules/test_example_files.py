@@ -6,13 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.fixes import breaks as break_fixes
-from compilescope.fixes import recompiles as recompile_fixes
-from compilescope.fixes.catalogue import all_fixes
-from compilescope.plugins import discover, public_modules
-from compilescope.rules import breaks, programs, recompiles
-from compilescope.rules.causes.rule import BreakRule, GuardRule, ProgramRule
-from compilescope.source.examples import Example, RefusalExample, read_examples, read_refusals
+from compilescope.base.plugins import discover, public_modules
+from compilescope.change.fixes import breaks as break_fixes
+from compilescope.change.fixes import recompiles as recompile_fixes
+from compilescope.change.fixes.catalogue import all_fixes
+from compilescope.knowledge.rules import breaks, programs, recompiles
+from compilescope.knowledge.rules.causes.rule import BreakRule, GuardRule, ProgramRule
+from compilescope.knowledge.source.examples import (
+    Example,
+    RefusalExample,
+    read_examples,
+    read_refusals,
+)
 
 PACKAGES = [breaks, recompiles, programs, break_fixes, recompile_fixes]
 FILES = [

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from builders import ROOT
-from compilescope.findings.recompiles import RecompileFinding
-from compilescope.model.stack import CodeRef
-from compilescope.plugins import discover
-from compilescope.rules import recompiles as guards
-from compilescope.rules.causes.explanations import told_of
-from compilescope.rules.causes.order import NEEDED
-from compilescope.rules.causes.rule import GuardRule, RecompileCase
-from compilescope.rules.recompiles import _subjects as subjects
-from compilescope.source.spots import Place, SourceSpot
+from compilescope.base.plugins import discover
+from compilescope.knowledge.findings.recompiles import RecompileFinding
+from compilescope.knowledge.rules import recompiles as guards
+from compilescope.knowledge.rules.causes.explanations import told_of
+from compilescope.knowledge.rules.causes.order import NEEDED
+from compilescope.knowledge.rules.causes.rule import GuardRule, RecompileCase
+from compilescope.knowledge.rules.recompiles import _subjects as subjects
+from compilescope.knowledge.source.spots import Place, SourceSpot
+from compilescope.record.stack import CodeRef
 from rules.written_by_fixes import said_by_a_fix
 
 RULES = sorted(discover(guards, "RULE", GuardRule), key=lambda rule: rule.order)

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from compilescope.model.graph import Call, Graph, Node, TensorInfo
-from compilescope.model.stack import Frame
-from compilescope.rules.hardware.memory import peak_memory
+from compilescope.knowledge.rules.hardware.memory import peak_memory
+from compilescope.record.graph import Call, Graph, Node, TensorInfo
+from compilescope.record.stack import Frame
 
 HERE = Frame("model.py", 7, "forward", source="y = f(x)")
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.findings.finding import Finding
-from compilescope.front import Capture
-from compilescope.plugins import discover
-from compilescope.rules import programs
-from compilescope.rules.causes import explanations
-from compilescope.rules.causes.rule import ProgramRule
-from compilescope.source.examples import Example
+from compilescope.apps.front import Capture
+from compilescope.base.plugins import discover
+from compilescope.knowledge.findings.finding import Finding
+from compilescope.knowledge.rules import programs
+from compilescope.knowledge.rules.causes import explanations
+from compilescope.knowledge.rules.causes.rule import ProgramRule
+from compilescope.knowledge.source.examples import Example
 from rules.test_rules import name, play
 
 pytestmark = pytest.mark.torch

@@ -8,10 +8,10 @@ from types import ModuleType
 
 import pytest
 
-from compilescope.plugins import carried, public_modules
-from compilescope.rules import breaks, programs, recompiles
-from compilescope.rules.causes import explanations, order
-from compilescope.rules.causes.rule import BreakRule, GuardRule, ProgramRule
+from compilescope.base.plugins import carried, public_modules
+from compilescope.knowledge.rules import breaks, programs, recompiles
+from compilescope.knowledge.rules.causes import explanations, order
+from compilescope.knowledge.rules.causes.rule import BreakRule, GuardRule, ProgramRule
 
 PACKAGES = [
     (breaks, BreakRule, order.BREAKS),
@@ -34,7 +34,8 @@ def test_the_tables_name_every_module_in_the_order_of_its_rule(
 
 def test_rules_after_the_first_that_applies_are_not_imported() -> None:
     code = (
-        "import sys; from compilescope.rules.causes.explanations import _GUARD_RULES as rules; "
+        "import sys; from compilescope.knowledge.rules.causes import explanations; "
+        "rules = explanations._GUARD_RULES; "
         "first = next(rule for rule in rules if rule.id == 'grad-mode'); "
         "loaded = {name.rpartition('.')[2] for name in sys.modules}; "
         "assert 'grad_mode' in loaded and 'constant_change' not in loaded; "

@@ -17,15 +17,15 @@ import pytest
 
 import compilescope
 from capabilities import expected
-from compilescope.findings.remedy import Remedy
-from compilescope.front import Capture
-from compilescope.plugins import discover
-from compilescope.registry.taxonomy import Category, load_taxonomy
-from compilescope.rules import breaks
-from compilescope.rules import recompiles as guards
-from compilescope.rules.causes import library
-from compilescope.rules.causes.rule import BreakRule, GuardRule
-from compilescope.source.examples import Example
+from compilescope.apps.front import Capture
+from compilescope.base.plugins import discover
+from compilescope.knowledge.findings.remedy import Remedy
+from compilescope.knowledge.registry.taxonomy import Category, load_taxonomy
+from compilescope.knowledge.rules import breaks
+from compilescope.knowledge.rules import recompiles as guards
+from compilescope.knowledge.rules.causes import library
+from compilescope.knowledge.rules.causes.rule import BreakRule, GuardRule
+from compilescope.knowledge.source.examples import Example
 from rules.written_by_fixes import answering, said_by_a_fix
 
 pytestmark = pytest.mark.torch

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.front import Capture
+from compilescope.apps.front import Capture
 from rules.test_rules import capture
 
 pytestmark = pytest.mark.torch

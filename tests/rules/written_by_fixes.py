@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
-from compilescope.fixes.catalogue import all_fixes
+from compilescope.change.fixes.catalogue import all_fixes
 
 _CODE = re.compile(r"`([^`]+)`")
 _WORD = re.compile(r"\w+")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from compilescope.scale.local_engine import LocalEngine
-from compilescope.scale.schedule import run_jobs
-from compilescope.scale.store import Store, plan_of
+from compilescope.scale.jobs.local_engine import LocalEngine
+from compilescope.scale.jobs.schedule import run_jobs
+from compilescope.scale.jobs.store import Store, plan_of
 from scale.quick_tasks import make
 
 

@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from compilescope.errors import ToolError
-from compilescope.scale.job import Desk, Job, JobLimits, Verdict
-from compilescope.scale.work import state_of
+from compilescope.base.errors import ToolError
+from compilescope.scale.jobs.job import Desk, Job, JobLimits, Verdict
+from compilescope.scale.jobs.work import state_of
 
 
 def make(

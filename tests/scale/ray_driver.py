@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from compilescope.scale.ray_engine import RayEngine
-from compilescope.scale.schedule import run_jobs
-from compilescope.scale.store import Store, plan_of
+from compilescope.scale.jobs.ray_engine import RayEngine
+from compilescope.scale.jobs.schedule import run_jobs
+from compilescope.scale.jobs.store import Store, plan_of
 from scale.quick_tasks import make
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from compilescope.scale.local_engine import LocalEngine
-from compilescope.scale.schedule import run_jobs
-from compilescope.scale.store import Store, plan_of
+from compilescope.scale.jobs.local_engine import LocalEngine
+from compilescope.scale.jobs.schedule import run_jobs
+from compilescope.scale.jobs.store import Store, plan_of
 from gone import is_gone
 from scale.quick_tasks import make
 from waiting import until
@@ -114,7 +114,7 @@ def test_nothing_is_left_of_a_killed_driver(tmp_path: Path) -> None:
         f"; subprocess.Popen([sys.executable, '-c', {inner!r}], start_new_session=True); {inner}"
     )
     driver = (
-        "from compilescope.scale.local_engine import LocalEngine\n"
+        "from compilescope.scale.jobs.local_engine import LocalEngine\n"
         "from scale.quick_tasks import make\n"
         f"jobs = [make(name, 'program', code={code!r}) for name in 'ab']\n"
         "with LocalEngine(2) as engine: list(engine.run(jobs, lambda progress: None))"

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.errors import ToolError
-from compilescope.scale.job import Finished, Job, JobLimits, JobProgress, JobResult
-from compilescope.scale.local_engine import Devices, LocalEngine
+from compilescope.base.errors import ToolError
+from compilescope.scale.jobs.job import Finished, Job, JobLimits, JobProgress, JobResult
+from compilescope.scale.jobs.local_engine import Devices, LocalEngine
 from gone import is_gone
 from scale.quick_tasks import make
 

@@ -14,12 +14,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from compilescope.errors import ToolError
-from compilescope.processes.table import is_running
-from compilescope.scale.job import Finished, Job, JobLimits, JobProgress, JobResult
-from compilescope.scale.local_engine import LocalEngine
-from compilescope.scale.ray_engine import RayEngine
-from compilescope.scale.store import Store
+from compilescope.base.errors import ToolError
+from compilescope.base.processes.table import is_running
+from compilescope.scale.jobs.job import Finished, Job, JobLimits, JobProgress, JobResult
+from compilescope.scale.jobs.local_engine import LocalEngine
+from compilescope.scale.jobs.ray_engine import RayEngine
+from compilescope.scale.jobs.store import Store
 from scale.quick_tasks import make
 from scale.ray_cluster import (
     TestCluster,
@@ -217,7 +217,7 @@ def test_nothing_is_left_of_a_driver(three: TestCluster, tmp_path: Path, sent: i
         f"; subprocess.Popen([sys.executable, '-c', {inner!r}], start_new_session=True); {inner}"
     )
     driver = (
-        "from compilescope.scale.ray_engine import RayEngine\n"
+        "from compilescope.scale.jobs.ray_engine import RayEngine\n"
         "from scale.quick_tasks import make\n"
         f"jobs = [make(name, 'program', code={code!r}) for name in 'abc']\n"
         f"with RayEngine({three.address!r}) as engine:\n"
@@ -262,8 +262,8 @@ def test_the_folder_is_sent_to_the_nodes(three: TestCluster, tmp_path: Path) -> 
 def test_a_cluster_of_another_ray(three: TestCluster) -> None:
     code = (
         "import ray; ray.__version__ = '1.0.0'\n"
-        "from compilescope.errors import ToolError\n"
-        "from compilescope.scale.ray_engine import RayEngine\n"
+        "from compilescope.base.errors import ToolError\n"
+        "from compilescope.scale.jobs.ray_engine import RayEngine\n"
         f"try: RayEngine({three.address!r}).__enter__()\n"
         "except ToolError as error: print(error.message, error.hint)"
     )
@@ -283,8 +283,8 @@ def test_auto_finds_the_cluster(three: TestCluster, monkeypatch: pytest.MonkeyPa
 def test_the_head_dies() -> None:
     """After all others: it ends this cluster. In a process of its own, which Ray might end."""
     code = (
-        "from compilescope.errors import ToolError\n"
-        "from compilescope.scale.ray_engine import RayEngine\n"
+        "from compilescope.base.errors import ToolError\n"
+        "from compilescope.scale.jobs.ray_engine import RayEngine\n"
         "from scale.quick_tasks import make\n"
         "from scale.ray_cluster import cluster\n"
         "def kill(progress):\n"

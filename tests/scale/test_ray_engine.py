@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.errors import ToolError
-from compilescope.scale.ray_work import FOLDER, pack
+from compilescope.base.errors import ToolError
+from compilescope.scale.jobs.ray_work import FOLDER, pack
 from scale.ray_cluster import environment
 
 _DRIVER = """
 import json, sys
 from pathlib import Path
-from compilescope.scale.ray_engine import RayEngine
+from compilescope.scale.jobs.ray_engine import RayEngine
 from scale.quick_tasks import make
 
 jobs = [make(f"{n}", "program", code="print(open('data.txt').read())") for n in range(6)]
@@ -82,8 +82,8 @@ def test_something_else_at_the_address() -> None:
 def test_ray_is_not_installed() -> None:
     code = (
         "import sys; sys.modules['ray'] = None\n"
-        "from compilescope.errors import ToolError\n"
-        "from compilescope.scale.ray_engine import RayEngine\n"
+        "from compilescope.base.errors import ToolError\n"
+        "from compilescope.scale.jobs.ray_engine import RayEngine\n"
         "try: RayEngine().__enter__()\n"
         "except ToolError as error: print(error.message, error.hint)"
     )
@@ -123,7 +123,7 @@ def test_a_folder_that_is_too_large(tmp_path: Path) -> None:
 
 
 def _refused(address: str) -> str:
-    from compilescope.scale.ray_engine import RayEngine
+    from compilescope.scale.jobs.ray_engine import RayEngine
 
     with pytest.raises(ToolError) as error, RayEngine(address):
         raise AssertionError("it opened")

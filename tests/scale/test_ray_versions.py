@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import compilescope
-from compilescope.errors import ToolError
-from compilescope.scale.ray_engine import RayEngine
-from compilescope.version import VERSION
+from compilescope.base.errors import ToolError
+from compilescope.base.version import VERSION
+from compilescope.scale.jobs.ray_engine import RayEngine
 from scale.quick_tasks import make
 from scale.ray_cluster import TestCluster, cluster
 
@@ -47,10 +47,12 @@ class Environment:
         """This very package under another version."""
         package = self._packages / "compilescope"
         package.mkdir()
-        for path in Path(compilescope.__file__).parent.iterdir():
-            if path.name != "version.py":
-                (package / path.name).symlink_to(path)
-        (package / "version.py").write_text(f"VERSION = {version!r}\n")
+        (package / "base").mkdir()
+        ours = Path(compilescope.__file__).parent
+        for path in (*ours.iterdir(), *(ours / "base").iterdir()):
+            if path.name not in ("base", "version.py"):
+                (package / path.relative_to(ours)).symlink_to(path)
+        (package / "base" / "version.py").write_text(f"VERSION = {version!r}\n")
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from compilescope.errors import ToolError
-from compilescope.model.benchmark import Machine
-from compilescope.scale.job import Finished, Job, JobProgress, JobResult
-from compilescope.scale.schedule import run_jobs
-from compilescope.scale.store import Store, StorePlace, plan_of
+from compilescope.base.errors import ToolError
+from compilescope.record.benchmark import Machine
+from compilescope.scale.jobs.job import Finished, Job, JobProgress, JobResult
+from compilescope.scale.jobs.schedule import run_jobs
+from compilescope.scale.jobs.store import Store, StorePlace, plan_of
 
 
 class DriverDied(Exception):

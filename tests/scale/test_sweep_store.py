@@ -12,9 +12,17 @@ import msgspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from compilescope.errors import ToolError
-from compilescope.scale.job import Finished, Job, JobResult
-from compilescope.scale.store import Holder, Lease, Store, StorePlace, StorePlan, key_of, plan_of
+from compilescope.base.errors import ToolError
+from compilescope.scale.jobs.job import Finished, Job, JobResult
+from compilescope.scale.jobs.store import (
+    Holder,
+    Lease,
+    Store,
+    StorePlace,
+    StorePlan,
+    key_of,
+    plan_of,
+)
 from waiting import until
 
 _JOBS = [Job(name=name, task="m:f") for name in ("a", "b", "A", "a b/ü", "a b\\ü", "..", "")]

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from compilescope.processes.outcome import ProcessEnd
-from compilescope.scale import work as working
-from compilescope.scale.job import Finished, Job, JobLimits
-from compilescope.scale.work import work
+from compilescope.base.processes.outcome import ProcessEnd
+from compilescope.scale.jobs import work as working
+from compilescope.scale.jobs.job import Finished, Job, JobLimits
+from compilescope.scale.jobs.work import work
 from gone import is_gone
 from scale.quick_tasks import make
 
@@ -127,7 +127,7 @@ def test_children_that_left_the_session_and_their_parent_are_ended() -> None:
         f"; subprocess.run([sys.executable, '-c', {inner!r}], start_new_session=True)"
     )
     code = (
-        "from scale.quick_tasks import make; from compilescope.scale.work import work"
+        "from scale.quick_tasks import make; from compilescope.scale.jobs.work import work"
         f"; job = make('a', 'program', code={outer!r})"
         "; print(work(job, 'here').result.value['stdout'])"
     )

@@ -20,13 +20,18 @@ import msgspec
 import pytest
 
 import samples
-from compilescope.errors import ToolError
-from compilescope.model.artifacts import artifact_name
-from compilescope.model.header import read_header, write_header
-from compilescope.model.home import list_runs
-from compilescope.model.provenance import SEALS
-from compilescope.model.run import Run, read_run
-from compilescope.sharing.archive import UnpackLimits, import_archive, write_archive, write_run
+from compilescope.base.errors import ToolError
+from compilescope.record.artifacts import artifact_name
+from compilescope.record.header import read_header, write_header
+from compilescope.record.home import list_runs
+from compilescope.record.provenance import SEALS
+from compilescope.record.run import Run, read_run
+from compilescope.report.sharing.archive import (
+    UnpackLimits,
+    import_archive,
+    write_archive,
+    write_run,
+)
 
 NAME = "abc123-model"
 TEXT = "x = 1\n"
@@ -459,7 +464,7 @@ def test_a_signal_leaves_nothing(run: Path, tmp_path: Path) -> None:
     write_archive(run, tmp_path / "run.zip")
     code = (
         "import sys, time; from pathlib import Path\n"
-        "from compilescope.sharing.archive import import_archive\n"
+        "from compilescope.report.sharing.archive import import_archive\n"
         "def wait(done, total): print('busy', flush=True); time.sleep(60)\n"
         f"import_archive(Path({str(tmp_path / 'run.zip')!r}), Path({str(tmp_path / 'other')!r}),"
         " progress=wait)\n"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 import re
 
-from compilescope.sharing.redaction import names
-from compilescope.sharing.redaction.code import _NOT_PLAIN, Words, apply
-from compilescope.sharing.redaction.lexer import tokens
-from compilescope.sharing.redaction.names import KnownPaths, KnownTexts
+from compilescope.report.sharing.redaction import names
+from compilescope.report.sharing.redaction.code import _NOT_PLAIN, Words, apply
+from compilescope.report.sharing.redaction.lexer import tokens
+from compilescope.report.sharing.redaction.names import KnownPaths, KnownTexts
 
 PATHS = [
     *("/u/my models/net.py", "/u/my models", "/u/a.py", "/u/a.pyx", "/", "C:\\work\\net.py"),

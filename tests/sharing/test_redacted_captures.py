@@ -14,20 +14,20 @@ from pathlib import Path
 import pytest
 
 import compilescope
-from compilescope.analysis.digest import digest
-from compilescope.model.artifacts import DiskArtifacts, MemoryArtifacts
-from compilescope.model.event import encode
-from compilescope.model.run import Run, read_run
-from compilescope.model.stack import Frame
-from compilescope.plugins import discover
-from compilescope.rules import breaks
-from compilescope.rules import recompiles as guards
-from compilescope.rules.causes.rule import BreakRule, GuardRule
-from compilescope.sharing.archive import write_archive, write_run
-from compilescope.sharing.redaction import vocabulary
-from compilescope.sharing.redaction.diagnosis import changed, diagnosis
-from compilescope.sharing.redaction.run import leaked_names, redact
-from compilescope.source.spots import Place, Sources
+from compilescope.base.plugins import discover
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.rules import breaks
+from compilescope.knowledge.rules import recompiles as guards
+from compilescope.knowledge.rules.causes.rule import BreakRule, GuardRule
+from compilescope.knowledge.source.spots import Place, Sources
+from compilescope.record.artifacts import DiskArtifacts, MemoryArtifacts
+from compilescope.record.event import encode
+from compilescope.record.run import Run, read_run
+from compilescope.record.stack import Frame
+from compilescope.report.sharing.archive import write_archive, write_run
+from compilescope.report.sharing.redaction import vocabulary
+from compilescope.report.sharing.redaction.diagnosis import changed, diagnosis
+from compilescope.report.sharing.redaction.run import leaked_names, redact
 from sharing import secret_programs, words_of_torch
 from zoo.truth import all_programs
 

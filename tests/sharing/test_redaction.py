@@ -14,10 +14,11 @@ import pytest
 
 import samples
 from builders import ROOT, event, frame, run_of
-from compilescope.analysis.digest import digest
-from compilescope.model import bodies, cache_key, graph, header, stack
-from compilescope.model.artifacts import MemoryArtifacts, artifact_name
-from compilescope.model.bodies import (
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.rules.recompiles import layer_index
+from compilescope.record import bodies, cache_key, graph, header, stack
+from compilescope.record.artifacts import MemoryArtifacts, artifact_name
+from compilescope.record.bodies import (
     CacheAccess,
     CacheEntryMiss,
     CompileFailed,
@@ -31,25 +32,24 @@ from compilescope.model.bodies import (
     SourceSeen,
     Unknown,
 )
-from compilescope.model.cache_key import cache_access, decode_key
-from compilescope.model.event import encode
-from compilescope.model.graph import Call, Graph, Node, TensorInfo, decode_graph, encode_graph
-from compilescope.model.guards import decode_guards
-from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef, Frame, origin_of
-from compilescope.rules.recompiles import layer_index
-from compilescope.sharing.redaction import code, files, vocabulary
-from compilescope.sharing.redaction import diagnosis as compared
-from compilescope.sharing.redaction.code import Numbers, Words
-from compilescope.sharing.redaction.diagnosis import changed, compared_diagnosis, diagnosis
-from compilescope.sharing.redaction.files import redact_path
-from compilescope.sharing.redaction.lexer import tokens
-from compilescope.sharing.redaction.name_survey import collect_sizes, collect_source
-from compilescope.sharing.redaction.names import Names
-from compilescope.sharing.redaction.policies import POLICIES
-from compilescope.sharing.redaction.prose import Prose
-from compilescope.sharing.redaction.run import Redaction, a_few, leaked_names, redact
-from compilescope.sharing.redaction.source import RedactedSource
+from compilescope.record.cache_key import cache_access, decode_key
+from compilescope.record.event import encode
+from compilescope.record.graph import Call, Graph, Node, TensorInfo, decode_graph, encode_graph
+from compilescope.record.guards import decode_guards
+from compilescope.record.run import Run
+from compilescope.record.stack import CodeRef, Frame, origin_of
+from compilescope.report.sharing.redaction import code, files, vocabulary
+from compilescope.report.sharing.redaction import diagnosis as compared
+from compilescope.report.sharing.redaction.code import Numbers, Words
+from compilescope.report.sharing.redaction.diagnosis import changed, compared_diagnosis, diagnosis
+from compilescope.report.sharing.redaction.files import redact_path
+from compilescope.report.sharing.redaction.lexer import tokens
+from compilescope.report.sharing.redaction.name_survey import collect_sizes, collect_source
+from compilescope.report.sharing.redaction.names import Names
+from compilescope.report.sharing.redaction.policies import POLICIES
+from compilescope.report.sharing.redaction.prose import Prose
+from compilescope.report.sharing.redaction.run import Redaction, a_few, leaked_names, redact
+from compilescope.report.sharing.redaction.source import RedactedSource
 
 HERE = Path(__file__).parent
 LIBRARY = "/home/ada/env/lib/python3.11/site-packages"

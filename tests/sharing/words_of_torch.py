@@ -19,7 +19,7 @@ import types
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-WORDS = Path(__file__).parents[2] / "src/compilescope/sharing/redaction/words"
+WORDS = Path(__file__).parents[2] / "src/compilescope/report/sharing/redaction/words"
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _SENTENCE = re.compile(r"[A-Za-z]+ [A-Za-z]+")
 _LONGEST = 40

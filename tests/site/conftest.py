@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from browsing import emptied, page_driver
-from compilescope.site.build import BuiltSite, build_site
-from compilescope.site.content import SiteSources
+from compilescope.report.site.build import BuiltSite, build_site
+from compilescope.report.site.content import SiteSources
 from waiting import until
 
 EVIL = '<script>window.hurt=1</script><img src=x onerror="window.hurt=2">'

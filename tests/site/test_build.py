@@ -14,9 +14,9 @@ from pathlib import Path
 import html5lib
 import pytest
 
-from compilescope.errors import ToolError
-from compilescope.site.build import MANIFEST, BuiltSite, build_site
-from compilescope.site.content import SiteSources
+from compilescope.base.errors import ToolError
+from compilescope.report.site.build import MANIFEST, BuiltSite, build_site
+from compilescope.report.site.content import SiteSources
 from site_pages import Links, every_file
 
 
@@ -63,7 +63,7 @@ def test_every_internal_link_resolves(built: BuiltSite) -> None:
 @pytest.mark.slow
 def test_building_twice_gives_the_same_bytes(built: BuiltSite, tmp_path: Path) -> None:
     """In another process too, where sets and dictionaries have another order."""
-    code = "from pathlib import Path\nfrom compilescope.site.build import build_site\n"
+    code = "from pathlib import Path\nfrom compilescope.report.site.build import build_site\n"
     code += f"build_site(Path({str(tmp_path / 'again')!r}))"
     env = {**os.environ, "PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "LC_ALL": "C"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)

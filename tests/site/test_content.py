@@ -7,13 +7,13 @@ import re
 from importlib.metadata import version
 from pathlib import Path
 
-from compilescope.registry.cases import load_break_counts, read_examples
-from compilescope.registry.history import release_of
-from compilescope.registry.table import normal_id
-from compilescope.site.build import BuiltSite
-from compilescope.site.content import SiteSources, gather
-from compilescope.site.pages import KINDS
-from compilescope.site.words import note_html, python_lines, sentence
+from compilescope.knowledge.registry.cases import load_break_counts, read_examples
+from compilescope.knowledge.registry.history import release_of
+from compilescope.knowledge.registry.table import normal_id
+from compilescope.report.site.build import BuiltSite
+from compilescope.report.site.content import SiteSources, gather
+from compilescope.report.site.pages import KINDS
+from compilescope.report.site.words import note_html, python_lines, sentence
 
 
 def page(built: BuiltSite, gb_id: str) -> str:
@@ -121,7 +121,7 @@ def test_versions_tell_what_came_and_went(built: BuiltSite) -> None:
 
 
 def test_a_table_without_a_version_is_recognised_or_left_open(tmp_path: Path) -> None:
-    from compilescope.registry.table import load_registry
+    from compilescope.knowledge.registry.table import load_registry
 
     known = load_registry()
     copy = tmp_path / "copy.json"

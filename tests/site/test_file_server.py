@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.site.preview import FileServer
+from compilescope.report.site.preview import FileServer
 from waiting import until
 
 _PATIENCE_S = 60.0

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.errors import ToolError
-from compilescope.site.build import BuiltSite
-from compilescope.site.content import SiteSources
-from compilescope.site.preview import preview
+from compilescope.base.errors import ToolError
+from compilescope.report.site.build import BuiltSite
+from compilescope.report.site.content import SiteSources
+from compilescope.report.site.preview import preview
 from waiting import until
 
 

@@ -13,9 +13,9 @@ import pytest
 
 import browsing
 from browsing import CONTRAST
-from compilescope.registry.cases import load_break_counts
-from compilescope.registry.table import load_registry
-from compilescope.site.build import BuiltSite
+from compilescope.knowledge.registry.cases import load_break_counts
+from compilescope.knowledge.registry.table import load_registry
+from compilescope.report.site.build import BuiltSite
 
 pytestmark = pytest.mark.browser
 

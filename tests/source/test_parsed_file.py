@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from compilescope.source import spots
-from compilescope.source.spots import ParsedFile
+from compilescope.knowledge.source import spots
+from compilescope.knowledge.source.spots import ParsedFile
 
 TEXT = '''
 import torch; x = 1

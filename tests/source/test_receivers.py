@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from compilescope.source.flow.aliasing import changes_in_place, is_buffer
-from compilescope.source.flow.purity import operator_of
-from compilescope.source.syntax.bindings import is_receiver, receiver_of
-from compilescope.source.syntax.module import SourceModule
-from compilescope.source.trees import cst
+from compilescope.knowledge.source.flow.aliasing import changes_in_place, is_buffer
+from compilescope.knowledge.source.flow.purity import operator_of
+from compilescope.knowledge.source.syntax.bindings import is_receiver, receiver_of
+from compilescope.knowledge.source.syntax.module import SourceModule
+from compilescope.knowledge.source.trees import cst
 
 TEXT = """
 class Net:

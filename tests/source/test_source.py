@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from builders import event, frame, run_of
-from compilescope.model.bodies import SourceSeen
-from compilescope.model.run import Run
-from compilescope.source.spots import Place, Sources, Stretch
+from compilescope.knowledge.source.spots import Place, Sources, Stretch
+from compilescope.record.bodies import SourceSeen
+from compilescope.record.run import Run
 
 FILE = "/home/ada/project/model.py"
 TEXT = """def forward(self, x):

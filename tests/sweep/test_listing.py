@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.errors import ToolError
-from compilescope.sweep.program import ProgramRequest, SweepProgram, left_out_words, list_programs
+from compilescope.base.errors import ToolError
+from compilescope.scale.sweep.program import (
+    ProgramRequest,
+    SweepProgram,
+    left_out_words,
+    list_programs,
+)
 
 USES_TORCH = "import torch\n"
 

@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from browsing import CONTRAST, looking, page_driver
-from compilescope.analysis.sweeps import regressions, sweep_of
-from compilescope.cli.run_json import sweep_value
-from compilescope.model.run import Run
+from compilescope.apps.cli.run_json import sweep_value
+from compilescope.knowledge.analysis.sweeps import regressions, sweep_of
+from compilescope.record.run import Run
 from compilescope.report.blocks import Matrix
 from compilescope.report.document import report_document
 from compilescope.report.render.html import draw, to_fragment

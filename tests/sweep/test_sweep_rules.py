@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import msgspec
 
-from compilescope.analysis.digest import digest
-from compilescope.analysis.findings import findings
-from compilescope.analysis.gate.doubts import doubts
-from compilescope.analysis.gate.verdict import (
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.analysis.findings import findings
+from compilescope.knowledge.analysis.gate.doubts import doubts
+from compilescope.knowledge.analysis.gate.verdict import (
     NOTHING_LOST,
     AcceptedFinding,
     GateLimits,
     Judgement,
     judge,
 )
-from compilescope.analysis.sweeps import regressions, sweep_of
-from compilescope.model.jobs import JobEnded
+from compilescope.knowledge.analysis.sweeps import regressions, sweep_of
+from compilescope.record.jobs import JobEnded
 from sweep_samples import BREAK, ECHO, JOBS, SIZES, job, sweep_run
 
 

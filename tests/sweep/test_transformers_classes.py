@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from compilescope.errors import ToolError
-from compilescope.sweep.program import (
+from compilescope.base.errors import ToolError
+from compilescope.scale.sweep.program import (
     CLASS_VARIABLE,
     PROGRAM,
     UNBUILT_STATUS,

@@ -9,9 +9,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from compilescope.errors import ToolError  # noqa: E402
-from compilescope.tensors.comparison import compare_tensors  # noqa: E402
-from compilescope.tensors.tolerances import ComparisonConfig, Tolerance  # noqa: E402
+from compilescope.base.errors import ToolError  # noqa: E402
+from compilescope.measure.tensors.comparison import compare_tensors  # noqa: E402
+from compilescope.measure.tensors.tolerances import ComparisonConfig, Tolerance  # noqa: E402
 
 pytestmark = pytest.mark.torch
 NAN, INF = math.nan, math.inf

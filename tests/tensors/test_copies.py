@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from compilescope.tensors.copies import CopiedArguments, copied_tensors, copied_values  # noqa: E402
+from compilescope.measure.tensors.copies import CopiedArguments, copied_tensors, copied_values  # noqa: E402
 
 pytestmark = pytest.mark.torch
 Tensor = torch.Tensor

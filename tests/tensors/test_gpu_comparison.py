@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from compilescope.tensors.comparison import compare_tensors  # noqa: E402
+from compilescope.measure.tensors.comparison import compare_tensors  # noqa: E402
 
 pytestmark = [pytest.mark.torch, pytest.mark.gpu]
 

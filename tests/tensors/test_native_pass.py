@@ -11,11 +11,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from compilescope.tensors import native_pass  # noqa: E402
-from compilescope.tensors.chunked_pass import Rules, walk  # noqa: E402
-from compilescope.tensors.comparison import compare_tensors  # noqa: E402
-from compilescope.tensors.pairs import pair_up  # noqa: E402
-from compilescope.tensors.tolerances import ComparisonConfig, Tolerance  # noqa: E402
+from compilescope.measure.tensors import native_pass  # noqa: E402
+from compilescope.measure.tensors.chunked_pass import Rules, walk  # noqa: E402
+from compilescope.measure.tensors.comparison import compare_tensors  # noqa: E402
+from compilescope.measure.tensors.pairs import pair_up  # noqa: E402
+from compilescope.measure.tensors.tolerances import ComparisonConfig, Tolerance  # noqa: E402
 
 pytestmark = pytest.mark.torch
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)

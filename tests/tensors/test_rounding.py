@@ -11,9 +11,9 @@ torch = pytest.importorskip("torch")
 
 import torch.nn.functional as F  # noqa: E402
 
-from compilescope.tensors.comparison import compare_tensors  # noqa: E402
-from compilescope.tensors.rounding import RoundingJudgement, judge  # noqa: E402
-from compilescope.tensors.tolerances import ComparisonConfig  # noqa: E402
+from compilescope.measure.tensors.comparison import compare_tensors  # noqa: E402
+from compilescope.measure.tensors.rounding import RoundingJudgement, judge  # noqa: E402
+from compilescope.measure.tensors.tolerances import ComparisonConfig  # noqa: E402
 
 pytestmark = pytest.mark.torch
 Tensor = torch.Tensor

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from compilescope.tensors.structure import Lazy, Opaque, flatten, take_apart
+from compilescope.measure.tensors.structure import Lazy, Opaque, flatten, take_apart
 
 pytestmark = pytest.mark.torch
 Point = collections.namedtuple("Point", "x y")

@@ -17,8 +17,8 @@ from torch.nn import functional as F  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
-from compilescope.torchapi.calls.aten import with_calls  # noqa: E402
-from compilescope.torchapi.graphs.fx import portable  # noqa: E402
+from compilescope.instrument.torchapi.calls.aten import with_calls  # noqa: E402
+from compilescope.instrument.torchapi.graphs.fx import portable  # noqa: E402
 
 WEIGHT = torch.ones(4, 4, requires_grad=True)
 

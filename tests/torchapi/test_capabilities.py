@@ -13,14 +13,14 @@ import pytest
 
 import compilescope
 from capabilities import PYTHON, expected
-from compilescope.registry.capabilities import (
+from compilescope.instrument.torchapi.capabilities import capabilities, detected, has
+from compilescope.instrument.torchapi.install import all_hooks
+from compilescope.knowledge.registry.capabilities import (
     CAPABILITIES,
     SeenCapabilities,
     capabilities_text,
     load_capabilities,
 )
-from compilescope.torchapi.capabilities import capabilities, detected, has
-from compilescope.torchapi.install import all_hooks
 
 pytestmark = pytest.mark.torch
 HOUSE = Path(compilescope.__file__).parent
@@ -71,7 +71,7 @@ def test_the_hooks_that_are_missing_are_reported_as_such() -> None:
 
 def test_what_fixes_write_is_in_the_table() -> None:
     known = {row.id.partition("/")[2] for row in capabilities() if row.kind in _WRITTEN}
-    for good in HOUSE.glob("fixes/*/examples/*/good.py"):
+    for good in HOUSE.glob("change/fixes/*/examples/*/good.py"):
         text, before = good.read_text(), good.with_name("bad.py").read_text()
         names = {name for name in _NAME.findall(text) if _COMPILER.match(name)}
         names -= set(_NAME.findall(before))

@@ -29,7 +29,7 @@ def test_a_failure_in_a_library_stands_at_the_users_call(
     import torch
 
     import compilescope
-    from compilescope.model.bodies import CompileFailed
+    from compilescope.record.bodies import CompileFailed
 
     package = tmp_path / "site-packages" / "helper_that_fails"
     package.mkdir(parents=True)

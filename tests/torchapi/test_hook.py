@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from compilescope.torchapi.hook import Hook, HookedCall, Parameters, Watch, observed
+from compilescope.instrument.torchapi.hook import Hook, HookedCall, Parameters, Watch, observed
 
 pytestmark = pytest.mark.torch
 

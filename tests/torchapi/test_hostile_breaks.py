@@ -53,7 +53,7 @@ def test_a_hostile_break_is_counted(name: str) -> None:
     import torch._dynamo.symbolic_convert as convert
 
     import compilescope
-    from compilescope.model.bodies import GraphBreak, ToolFault
+    from compilescope.record.bodies import GraphBreak, ToolFault
 
     class Translator:
         f_code = hostile.__code__
@@ -68,7 +68,7 @@ def test_a_hostile_break_is_counted(name: str) -> None:
 
 
 def test_a_walk_over_a_traceback_asks_no_lazy_object() -> None:
-    from compilescope.torchapi.stacks import traced_lines, translators_of, with_columns
+    from compilescope.instrument.torchapi.stacks import traced_lines, translators_of, with_columns
 
     error = hostile("")
     assert translators_of(error) == []

@@ -39,7 +39,11 @@ class Gate(torch.nn.Module):  # type: ignore[misc]
 @FORMS
 @pytest.mark.parametrize("kind", [Gate, lambda: torch.nn.Sequential(torch.nn.Linear(4, 4))])
 def test_another_backend_is_the_one_that_is_called(form: Any, kind: Any) -> None:
-    from compilescope.torchapi.trials.backends import CountedBackend, compiled_alone, uncompiled
+    from compilescope.instrument.torchapi.trials.backends import (
+        CountedBackend,
+        compiled_alone,
+        uncompiled,
+    )
 
     torch._dynamo.reset()
     backend = CountedBackend("eager")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from compilescope.torchapi.stacks import slip, true_line
+from compilescope.instrument.torchapi.stacks import slip, true_line
 
 pytestmark = pytest.mark.torch
 

@@ -23,12 +23,12 @@ from torch._dynamo.utils import (  # noqa: E402
 )
 
 import compilescope  # noqa: E402
-from compilescope.model.bodies import CompilePhases, CompileTime, Phase  # noqa: E402
-from compilescope.model.event import Event  # noqa: E402
-from compilescope.model.home import list_runs  # noqa: E402
-from compilescope.model.run import Run, read_run  # noqa: E402
-from compilescope.torchapi.hooks import phases  # noqa: E402
-from compilescope.torchapi.times.phases import PhaseLog  # noqa: E402
+from compilescope.instrument.torchapi.hooks import phases  # noqa: E402
+from compilescope.instrument.torchapi.times.phases import PhaseLog  # noqa: E402
+from compilescope.record.bodies import CompilePhases, CompileTime, Phase  # noqa: E402
+from compilescope.record.event import Event  # noqa: E402
+from compilescope.record.home import list_runs  # noqa: E402
+from compilescope.record.run import Run, read_run  # noqa: E402
 from recorder.harness import captured_command, finish, start  # noqa: E402
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.fx import GraphModule
 
-from compilescope.torchapi.graphs.graph_printer import _ENOUGH, GraphPrinter, printed
+from compilescope.instrument.torchapi.graphs.graph_printer import _ENOUGH, GraphPrinter, printed
 
 pytestmark = pytest.mark.torch
 

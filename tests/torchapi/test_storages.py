@@ -9,9 +9,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from compilescope.model.graph import Graph, Node, decode_graph, encode_graph  # noqa: E402
-from compilescope.rules.hardware.memory import peak_memory  # noqa: E402
-from compilescope.torchapi.graphs.fx import portable  # noqa: E402
+from compilescope.instrument.torchapi.graphs.fx import portable  # noqa: E402
+from compilescope.knowledge.rules.hardware.memory import peak_memory  # noqa: E402
+from compilescope.record.graph import Graph, Node, decode_graph, encode_graph  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -151,7 +151,7 @@ def test_a_function_that_torch_made_within_another_has_its_own_name() -> None:
 
 
 def test_a_sparse_tensor_has_no_storage() -> None:
-    from compilescope.torchapi.graphs.fx import Storages, tensor_info
+    from compilescope.instrument.torchapi.graphs.fx import Storages, tensor_info
 
     info = tensor_info(torch.eye(3).to_sparse(), Storages())
     assert (info.storage, info.storage_bytes, info.stride) == (None, None, None)

@@ -12,21 +12,21 @@ import torch
 import torch._dynamo
 
 import compilescope
-from compilescope.analysis.digest import digest
-from compilescope.model.bodies import (
+from compilescope.instrument.torchapi.guards.misses import Misses, topic
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.record.bodies import (
     CacheEntryMiss,
     FailedGuard,
     GraphCaptured,
     GuardSet,
     Recompile,
 )
-from compilescope.model.event import encode
-from compilescope.model.run import Run
-from compilescope.model.storms import MOST_KEPT, MOST_WALKED
+from compilescope.record.event import encode
+from compilescope.record.run import Run
+from compilescope.record.storms import MOST_KEPT, MOST_WALKED
 from compilescope.report.document import report_document
 from compilescope.report.render.terminal import to_text
 from compilescope.report.section import Reading
-from compilescope.torchapi.guards.misses import Misses, topic
 
 pytestmark = pytest.mark.torch
 TIMES = MOST_KEPT + 6

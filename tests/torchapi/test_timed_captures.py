@@ -18,13 +18,13 @@ pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 import compilescope  # noqa: E402
-from compilescope.analysis.cost import coverage, lost_by_site, region_costs  # noqa: E402
-from compilescope.findings.breaks import break_sites  # noqa: E402
-from compilescope.model.bodies import GraphTime, RegionTime  # noqa: E402
-from compilescope.model.home import list_runs  # noqa: E402
-from compilescope.model.run import Run, read_run  # noqa: E402
-from compilescope.torchapi import install  # noqa: E402
-from compilescope.torchapi.times.region_times import Timing  # noqa: E402
+from compilescope.instrument.torchapi import install  # noqa: E402
+from compilescope.instrument.torchapi.times.region_times import Timing  # noqa: E402
+from compilescope.knowledge.analysis.cost import coverage, lost_by_site, region_costs  # noqa: E402
+from compilescope.knowledge.findings.breaks import break_sites  # noqa: E402
+from compilescope.record.bodies import GraphTime, RegionTime  # noqa: E402
+from compilescope.record.home import list_runs  # noqa: E402
+from compilescope.record.run import Run, read_run  # noqa: E402
 from recorder.faults import finding_faults  # noqa: E402
 from recorder.harness import (  # noqa: E402
     assert_transparent,

@@ -11,8 +11,8 @@ pytestmark = pytest.mark.torch
 
 pytest.importorskip("torch")
 
-from compilescope.torchapi.times.region_times import Timing  # noqa: E402
-from compilescope.torchapi.times.time_totals import GraphTotals, RegionTotals  # noqa: E402
+from compilescope.instrument.torchapi.times.region_times import Timing  # noqa: E402
+from compilescope.instrument.torchapi.times.time_totals import GraphTotals, RegionTotals  # noqa: E402
 
 
 class Sink:

@@ -8,14 +8,14 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from compilescope.errors import ToolError
-from compilescope.torchapi.trials.backends import (
+from compilescope.base.errors import ToolError
+from compilescope.instrument.torchapi.trials.backends import (
     CountedBackend,
     compiled_alone,
     find_backend,
     known_backends,
 )
-from compilescope.torchapi.trials.reruns import (
+from compilescope.instrument.torchapi.trials.reruns import (
     NotReplayable,
     Saturation,
     Survey,

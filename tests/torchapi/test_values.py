@@ -11,7 +11,7 @@ def test_the_variables_of_the_function_that_broke_are_kept() -> None:
     import torch
 
     import compilescope
-    from compilescope.model.bodies import GraphBreak
+    from compilescope.record.bodies import GraphBreak
 
     class Scale(torch.nn.Module):
         def __init__(self) -> None:
@@ -50,7 +50,7 @@ def test_looking_changes_no_guard_and_runs_no_property() -> None:
     import torch
 
     import compilescope
-    from compilescope.torchapi.values import NOTHING, stored_attribute
+    from compilescope.instrument.torchapi.values import NOTHING, stored_attribute
 
     class Hidden:
         unused = 3

@@ -9,10 +9,8 @@ import msgspec
 import pytest
 
 from builders import run_of
-from compilescope.analysis.digest import digest
-from compilescope.fixes.subject import Program
-from compilescope.source.refusals import Refused
-from compilescope.tune.candidate import (
+from compilescope.change.fixes.subject import Program
+from compilescope.change.tune.candidate import (
     BlockFacts,
     OptimizerFacts,
     StepFacts,
@@ -20,7 +18,9 @@ from compilescope.tune.candidate import (
     all_candidates,
     likelihood,
 )
-from compilescope.tune.step_place import loops_around
+from compilescope.change.tune.step_place import loops_around
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.source.refusals import Refused
 
 _TRAIN = """import torch
 from torch.utils.data import DataLoader

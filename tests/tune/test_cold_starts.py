@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 
 from builders import run_of
-from compilescope.analysis.digest import digest
-from compilescope.fixes.diffs import unified_diff
-from compilescope.fixes.subject import Program
-from compilescope.recorder.target import Target
-from compilescope.repair.trials.version import Version
-from compilescope.tune.candidate import StepFacts, TunedProgram, all_candidates
-from compilescope.tune.candidates.mega_cache import MEGA_CACHE, VARIABLE
-from compilescope.tune.judge import judge_compile_time
-from compilescope.tune.options import TuneOptions
-from compilescope.tune.outcome import TuneTrial
-from compilescope.tune.search import tune
-from compilescope.tune.step_place import loops_around
+from compilescope.change.fixes.diffs import unified_diff
+from compilescope.change.fixes.subject import Program
+from compilescope.change.repair.trials.version import Version
+from compilescope.change.tune.candidate import StepFacts, TunedProgram, all_candidates
+from compilescope.change.tune.candidates.mega_cache import MEGA_CACHE, VARIABLE
+from compilescope.change.tune.judge import judge_compile_time
+from compilescope.change.tune.options import TuneOptions
+from compilescope.change.tune.outcome import TuneTrial
+from compilescope.change.tune.search import tune
+from compilescope.change.tune.step_place import loops_around
+from compilescope.instrument.recorder.target import Target
+from compilescope.knowledge.analysis.digest import digest
 
 _CANDIDATE = next(each for each in all_candidates() if each.id == MEGA_CACHE)
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.fixes.patch import Patch
-from compilescope.model.body import Verdict
-from compilescope.repair.trials.version import Version
-from compilescope.tune.candidate import TuneCandidate
-from compilescope.tune.judge import judge_first, judge_second
-from compilescope.tune.outcome import NOT_COMPILED, ONCE, TOO_FEW, TuneTrial
+from compilescope.change.fixes.patch import Patch
+from compilescope.change.repair.trials.version import Version
+from compilescope.change.tune.candidate import TuneCandidate
+from compilescope.change.tune.judge import judge_first, judge_second
+from compilescope.change.tune.outcome import NOT_COMPILED, ONCE, TOO_FEW, TuneTrial
+from compilescope.record.body import Verdict
 
 BASE = [50.0, 51.0, 50.5, 49.5, 50.0, 50.2, 49.8, 50.1]
 QUICK = [each / 2.5 for each in BASE]

@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from compilescope.tune.judge import is_other_computation, judge_numbers  # noqa: E402
+from compilescope.change.tune.judge import is_other_computation, judge_numbers  # noqa: E402
 
 pytestmark = pytest.mark.torch
 

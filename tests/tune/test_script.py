@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.cli.commands.tune.output import TuneRequest, _told, deliver
-from compilescope.model.outcomes import TuneAttempt, TuneOutcome
-from compilescope.processes.deadline import Deadline, clock
-from compilescope.recorder.target import Target
-from compilescope.repair.delivery.emitter import plan_script
-from compilescope.tune.options import TuneOptions
-from compilescope.tune.outcome import TuneResult
+from compilescope.apps.cli.commands.tune.output import TuneRequest, _told, deliver
+from compilescope.base.processes.deadline import Deadline, clock
+from compilescope.change.repair.delivery.emitter import plan_script
+from compilescope.change.tune.options import TuneOptions
+from compilescope.change.tune.outcome import TuneResult
+from compilescope.instrument.recorder.target import Target
+from compilescope.record.outcomes import TuneAttempt, TuneOutcome
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(900)]
 

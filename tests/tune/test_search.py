@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.cli.commands.tune.output import TuneRequest, deliver
-from compilescope.fixes.patch import Patch
-from compilescope.processes.deadline import Deadline
-from compilescope.recorder.target import Target
-from compilescope.repair.delivery.emitter import plan_script
-from compilescope.source.refusals import Refused
-from compilescope.tune.candidate import TuneCandidate, TunedProgram
-from compilescope.tune.options import TuneOptions
-from compilescope.tune.outcome import TuneResult
-from compilescope.tune.search import tune
+from compilescope.apps.cli.commands.tune.output import TuneRequest, deliver
+from compilescope.base.processes.deadline import Deadline
+from compilescope.change.fixes.patch import Patch
+from compilescope.change.repair.delivery.emitter import plan_script
+from compilescope.change.tune.candidate import TuneCandidate, TunedProgram
+from compilescope.change.tune.options import TuneOptions
+from compilescope.change.tune.outcome import TuneResult
+from compilescope.change.tune.search import tune
+from compilescope.instrument.recorder.target import Target
+from compilescope.knowledge.source.refusals import Refused
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.timeout(1800)]
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.source.refusals import Refused
-from compilescope.tune.step_place import (
+from compilescope.change.tune.step_place import (
     MARK,
     StepPlace,
     choose,
@@ -17,6 +16,7 @@ from compilescope.tune.step_place import (
     loops_around,
     marked,
 )
+from compilescope.knowledge.source.refusals import Refused
 
 _TEXT = '''"""A program."""
 import torch

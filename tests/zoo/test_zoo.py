@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import compilescope
-from compilescope.analysis.digest import Digest
+from compilescope.knowledge.analysis.digest import Digest
 from zoo.truth import Truth, all_programs, read_truth
 
 pytestmark = pytest.mark.torch

@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 import msgspec
 from torch.fx import GraphModule
 
-from compilescope.model.bodies import GraphStage, Violation
-from compilescope.model.graph import Graph
-from compilescope.model.stack import Frame
-from compilescope.rules.constraints.memory import MemoryConstraint
-from compilescope.rules.hardware.checks import check_graph
-from compilescope.rules.hardware.constraint import Breach, Constraint, Severity
-from compilescope.torchapi.compilation.current import current_compile_id, current_model
-from compilescope.torchapi.graphs.described_graph import judged_graph
-from compilescope.torchapi.graphs.values import with_values
-from compilescope.torchapi.sinks import Sink, active_sinks
-from compilescope.torchapi.stacks import callers
+from compilescope.instrument.torchapi.compilation.current import current_compile_id, current_model
+from compilescope.instrument.torchapi.graphs.described_graph import judged_graph
+from compilescope.instrument.torchapi.graphs.values import with_values
+from compilescope.instrument.torchapi.sinks import Sink, active_sinks
+from compilescope.instrument.torchapi.stacks import callers
+from compilescope.knowledge.rules.constraints.memory import MemoryConstraint
+from compilescope.knowledge.rules.hardware.checks import check_graph
+from compilescope.knowledge.rules.hardware.constraint import Breach, Constraint, Severity
+from compilescope.record.bodies import GraphStage, Violation
+from compilescope.record.graph import Graph
+from compilescope.record.stack import Frame
 
 
 class ConstraintViolation(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,9 +7,9 @@ import functools
 from collections.abc import Iterable
 from pathlib import Path
 
-from compilescope.errors import ToolError
-from compilescope.model.device import Device
-from compilescope.model.devicefile import read_device
+from compilescope.base.errors import ToolError
+from compilescope.record.device import Device
+from compilescope.record.devicefile import read_device
 
 FOLDER = Path(__file__).parent / "devices"
 

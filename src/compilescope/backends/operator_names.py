@@ -14,21 +14,21 @@ from typing import NamedTuple
 import msgspec
 
 from compilescope.backends.device_files import device_path, is_shipped
-from compilescope.model.device import Device, parse_comparison
-from compilescope.model.device_problems import is_pattern, op_patterns
-from compilescope.model.devicefile import (
+from compilescope.instrument.torchapi.calls.operators import (
+    argument_names,
+    is_composite,
+    is_torch_name,
+    known_operators,
+)
+from compilescope.knowledge.rules.hardware.op_names import OpPatterns, canonical
+from compilescope.record.device import Device, parse_comparison
+from compilescope.record.device_problems import is_pattern, op_patterns
+from compilescope.record.devicefile import (
     DeviceFile,
     DeviceFileProblem,
     Placed,
     examine_device,
     read_text,
-)
-from compilescope.rules.hardware.op_names import OpPatterns, canonical
-from compilescope.torchapi.calls.operators import (
-    argument_names,
-    is_composite,
-    is_torch_name,
-    known_operators,
 )
 
 log = logging.getLogger(__name__)

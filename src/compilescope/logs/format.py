@@ -15,8 +15,8 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from compilescope.model.bodies import Body, Unknown
-from compilescope.model.stack import Frame
+from compilescope.record.bodies import Body, Unknown
+from compilescope.record.stack import Frame
 
 # Chosen: enough to see what kind of lines could not be read.
 _MOST_SAMPLES = 5

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from compilescope.errors import ToolError
+from compilescope.base.errors import ToolError
 from compilescope.logs.format import LogSource
 from compilescope.logs.input_files import STDIN, LogLines, Opened, log_files, source_of
 from compilescope.logs.reader import (
@@ -27,8 +27,8 @@ from compilescope.logs.reader import (
     program_folder,
 )
 from compilescope.logs.run_writer import RunWriter, remove_marks
-from compilescope.model.bodies import LogRead
-from compilescope.model.header import write_header
+from compilescope.record.bodies import LogRead
+from compilescope.record.header import write_header
 
 _QUIET_S = 3.0
 """A file that nobody writes has ended once it has been still for so long. Chosen: longer than the

@@ -15,9 +15,9 @@ import zlib
 from collections.abc import Iterator
 from typing import BinaryIO, cast
 
-from compilescope.errors import ToolError
+from compilescope.base.errors import ToolError
+from compilescope.base.patterns import late
 from compilescope.logs.format import LogSource, ReadTally
-from compilescope.patterns import late
 
 BLOCK = 1 << 21
 """Bytes read at once. Chosen; benchmarks/text_logs.py reads in such blocks and shows the rate."""

@@ -13,16 +13,16 @@ from pathlib import Path
 
 import msgspec
 
-from compilescope.errors import ToolError
+from compilescope.base.errors import ToolError
+from compilescope.base.version import VERSION
 from compilescope.logs.format import LogSource, Reader, ReadTally, Writer
 from compilescope.logs.formats import all_formats
 from compilescope.logs.input_files import STDIN, Opened, blocks, log_files, source_of
 from compilescope.logs.run_writer import RunWriter, join_packs, remove_marks
-from compilescope.model.bodies import LogRead
-from compilescope.model.eventfile import EventReader, event_files
-from compilescope.model.header import RunHeader, write_header
-from compilescope.model.home import make_home, new_run_id, note_made
-from compilescope.version import VERSION
+from compilescope.record.bodies import LogRead
+from compilescope.record.eventfile import EventReader, event_files
+from compilescope.record.header import RunHeader, write_header
+from compilescope.record.home import make_home, new_run_id, note_made
 
 Progress = Callable[[int, int], None]
 """(bytes done, bytes in all)"""

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from compilescope.logs.source_files import SourceFiles
-from compilescope.model.artifacts import ARTIFACTS, DiskArtifacts
-from compilescope.model.bodies import (
+from compilescope.record.artifacts import ARTIFACTS, DiskArtifacts
+from compilescope.record.bodies import (
     Body,
     LogRead,
     ProcessEnded,
@@ -23,9 +23,9 @@ from compilescope.model.bodies import (
     SourceSeen,
     Unknown,
 )
-from compilescope.model.event import Event, encode
-from compilescope.model.packs import LARGEST_TEXT, SUFFIX, Pack, PackWriter
-from compilescope.model.stack import Frame
+from compilescope.record.event import Event, encode
+from compilescope.record.packs import LARGEST_TEXT, SUFFIX, Pack, PackWriter
+from compilescope.record.stack import Frame
 
 _AS_THEY_ARE = 1 << 22
 """Bytes of a log's first texts that are not compressed. Chosen: packing takes a twentieth of the

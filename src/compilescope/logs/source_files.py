@@ -17,9 +17,9 @@ from pathlib import Path
 
 import msgspec
 
-from compilescope.model.plain_files import read_source_text
-from compilescope.model.python_text import parse_python
-from compilescope.model.stack import Frame
+from compilescope.record.plain_files import read_source_text
+from compilescope.record.python_text import parse_python
+from compilescope.record.stack import Frame
 
 # Chosen: a bound for memory and time: files and lines that a log names, and entries of the folders
 # in which they are looked for.

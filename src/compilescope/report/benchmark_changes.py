@@ -6,16 +6,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from compilescope.analysis.benchmark_changes import (
+from compilescope.knowledge.analysis.benchmark_changes import (
     BenchmarkChange,
     BenchmarkComparison,
     Change,
     MeasuredRow,
     Series,
 )
-from compilescope.analysis.benchmarks import EAGER, Setup, Trial, setup_of
-from compilescope.model.benchmark import Benchmark, Interval
-from compilescope.model.byte_counts import shown_bytes
+from compilescope.knowledge.analysis.benchmarks import EAGER, Setup, Trial, setup_of
+from compilescope.record.benchmark import Benchmark, Interval
+from compilescope.record.byte_counts import shown_bytes
 from compilescope.report.benchmark_words import (
     TOO_NOISY,
     interval_text,

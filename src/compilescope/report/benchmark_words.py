@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from compilescope.analysis.benchmarks import Setup, Trial, benchmarks, effect, machines
-from compilescope.model.benchmark import Benchmark, Machine
-from compilescope.model.byte_counts import shown_bytes
-from compilescope.model.run import Run
+from compilescope.knowledge.analysis.benchmarks import Setup, Trial, benchmarks, effect, machines
+from compilescope.record.benchmark import Benchmark, Machine
+from compilescope.record.byte_counts import shown_bytes
+from compilescope.record.run import Run
 from compilescope.report.blocks import Span, Style, Words, words
 from compilescope.report.places import count
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compilescope.analysis.benchmarks import (
+from compilescope.knowledge.analysis.benchmarks import (
     EAGER,
     Trial,
     benchmarks,
@@ -15,7 +15,7 @@ from compilescope.analysis.benchmarks import (
     effect,
     trials,
 )
-from compilescope.model.benchmark import Benchmark
+from compilescope.record.benchmark import Benchmark
 from compilescope.report.benchmark_words import (
     TOO_NOISY,
     bytes_cell,

@@ -10,9 +10,9 @@ from typing import Literal
 
 import msgspec
 
-from compilescope.analysis.gate.doubts import Doubt
-from compilescope.findings.finding import Finding
-from compilescope.patterns import late
+from compilescope.base.patterns import late
+from compilescope.knowledge.analysis.gate.doubts import Doubt
+from compilescope.knowledge.findings.finding import Finding
 
 Style = Literal["plain", "strong", "dim", "code", "good", "warn", "bad"]
 """What a stretch of text means."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from compilescope.findings.finding import Finding
-from compilescope.findings.remedy import is_not_tried
-from compilescope.model.stack import Frame
-from compilescope.patterns import late
+from compilescope.base.patterns import late
+from compilescope.knowledge.findings.finding import Finding
+from compilescope.knowledge.findings.remedy import is_not_tried
+from compilescope.record.stack import Frame
 from compilescope.report.blocks import (
     Block,
     Excerpt,

@@ -10,16 +10,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from compilescope.analysis.benchmark_changes import BenchmarkComparison, compare_benchmarks
-from compilescope.analysis.benchmarks import is_benchmark
-from compilescope.analysis.cache_changes import (
+from compilescope.base.errors import ToolError
+from compilescope.knowledge.analysis.benchmark_changes import (
+    BenchmarkComparison,
+    compare_benchmarks,
+)
+from compilescope.knowledge.analysis.benchmarks import is_benchmark
+from compilescope.knowledge.analysis.cache_changes import (
     CacheComparison,
     CacheMiss,
     ChangedPart,
     compare_caches,
 )
-from compilescope.analysis.cache_lookups import CACHE_NAMES
-from compilescope.analysis.comparison import (
+from compilescope.knowledge.analysis.cache_lookups import CACHE_NAMES
+from compilescope.knowledge.analysis.comparison import (
     ChangedCount,
     ComparedFigure,
     MovedCause,
@@ -29,11 +33,10 @@ from compilescope.analysis.comparison import (
     compare,
     with_relation,
 )
-from compilescope.analysis.digest import digest
-from compilescope.analysis.sweeps import Regressions, is_sweep, regressions, sweep_of
-from compilescope.errors import ToolError
-from compilescope.findings.finding import Finding
-from compilescope.model.run import Run, read_run
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.analysis.sweeps import Regressions, is_sweep, regressions, sweep_of
+from compilescope.knowledge.findings.finding import Finding
+from compilescope.record.run import Run, read_run
 from compilescope.report.benchmark_changes import benchmark_comparison_document
 from compilescope.report.blocks import (
     Block,

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from compilescope.analysis.digest import digest
-from compilescope.analysis.preflight import preflight
-from compilescope.findings.violations import ViolationFinding, violations
-from compilescope.model.byte_counts import shown_bytes
-from compilescope.model.device import ALL_DIMS, Alignment, Device
-from compilescope.model.run import Run
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.analysis.preflight import preflight
+from compilescope.knowledge.findings.violations import ViolationFinding, violations
+from compilescope.record.byte_counts import shown_bytes
+from compilescope.record.device import ALL_DIMS, Alignment, Device
+from compilescope.record.run import Run
 from compilescope.report.blocks import (
     Block,
     Facts,

@@ -6,10 +6,11 @@ from typing import Any
 
 import msgspec
 
-from compilescope.analysis.dynamo_graphs import devices
-from compilescope.analysis.gate.doubts import doubts
-from compilescope.analysis.partial_digest import is_long
-from compilescope.model.bodies import (
+from compilescope.base.plugins import discover
+from compilescope.knowledge.analysis.dynamo_graphs import devices
+from compilescope.knowledge.analysis.gate.doubts import doubts
+from compilescope.knowledge.analysis.partial_digest import is_long
+from compilescope.record.bodies import (
     Benchmark,
     CheckOutcome,
     DiffOutcome,
@@ -24,9 +25,8 @@ from compilescope.model.bodies import (
     TuneOutcome,
     Violation,
 )
-from compilescope.model.run import Run
-from compilescope.model.uncollected import uncollected
-from compilescope.plugins import discover
+from compilescope.record.run import Run
+from compilescope.record.uncollected import uncollected
 from compilescope.report import sections
 from compilescope.report.blocks import Document, Heading, Part, ShownRun
 from compilescope.report.links import with_lines

@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from compilescope.analysis.digest import Digest
-from compilescope.findings.breaks import BreakFinding
-from compilescope.findings.eager import EagerFinding
-from compilescope.findings.failures import FailureFinding
-from compilescope.findings.finding import Finding
-from compilescope.findings.recompiles import RecompiledFrame, RecompileFinding, recompile_findings
-from compilescope.model.stack import Frame, origin_of
-from compilescope.model.storms import MOST_KEPT
+from compilescope.knowledge.analysis.digest import Digest
+from compilescope.knowledge.findings.breaks import BreakFinding
+from compilescope.knowledge.findings.eager import EagerFinding
+from compilescope.knowledge.findings.failures import FailureFinding
+from compilescope.knowledge.findings.finding import Finding
+from compilescope.knowledge.findings.recompiles import (
+    RecompiledFrame,
+    RecompileFinding,
+    recompile_findings,
+)
+from compilescope.knowledge.rules.causes.device_words import DEVICE_RULES
+from compilescope.record.stack import Frame, origin_of
+from compilescope.record.storms import MOST_KEPT
 from compilescope.report.blocks import (
     Block,
     Document,
@@ -46,7 +51,6 @@ from compilescope.report.render.spans import duration
 from compilescope.report.repeats import without_repeats
 from compilescope.report.section import Reading
 from compilescope.report.sections.logged import nothing_to_explain
-from compilescope.rules.causes.device_words import DEVICE_RULES
 
 if TYPE_CHECKING:
     from compilescope.report.size_limits import Measure

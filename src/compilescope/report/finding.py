@@ -10,14 +10,15 @@ from collections.abc import Iterator
 
 import msgspec
 
-from compilescope.findings.breaks import BreakFinding
-from compilescope.findings.failures import FailureFinding
-from compilescope.findings.finding import Finding
-from compilescope.findings.recompiles import RecompileFinding
-from compilescope.findings.remedy import Advice, Status
-from compilescope.model.stack import Frame
-from compilescope.patterns import late
-from compilescope.registry.pages import Pages, pytorch_page
+from compilescope.base.patterns import late
+from compilescope.knowledge.findings.breaks import BreakFinding
+from compilescope.knowledge.findings.failures import FailureFinding
+from compilescope.knowledge.findings.finding import Finding
+from compilescope.knowledge.findings.recompiles import RecompileFinding
+from compilescope.knowledge.findings.remedy import Advice, Status
+from compilescope.knowledge.registry.pages import Pages, pytorch_page
+from compilescope.knowledge.source.spots import Sources
+from compilescope.record.stack import Frame
 from compilescope.report.blocks import (
     Block,
     Diff,
@@ -33,7 +34,6 @@ from compilescope.report.blocks import (
 )
 from compilescope.report.places import first_line, place, repro_place
 from compilescope.report.render.code_lines import diff_kind
-from compilescope.source.spots import Sources
 
 # Chosen: what a reader needs to know the place again.
 _AROUND = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from compilescope.findings.recompiles import RecompiledFrame
+from compilescope.knowledge.findings.recompiles import RecompiledFrame
 
 if TYPE_CHECKING:
     from compilescope.report.blocks import Table

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from compilescope.model.fix_search import (
+from compilescope.record.fix_search import (
     FixAttempt,
     FixLeft,
-    Losses,
     Placement,
     Spread,
     UncoveredBreak,
@@ -83,16 +82,6 @@ class FixSearchView(msgspec.Struct, frozen=True, kw_only=True):
     """(what for, the command)."""
 
 
-COUNTS = {
-    "breaks": "graph breaks",
-    "recompiles": "recompiles",
-    "eager": "eager fallbacks",
-    "failures": "failed compilations",
-    "graphs": "graphs",
-    "operators": "operators captured",
-}
-
-
 UNCOVERED = "Graph breaks that were hidden before"
 
 
@@ -105,18 +94,6 @@ def how_proven(kept: Sequence[FixAttempt]) -> str:
         for each in kept
     )
     return "individually and together" if alone else "together"
-
-
-def in_counts(before: Losses, after: Losses, uncovered: Sequence[UncoveredBreak] = ()) -> str:
-    """What is lost, before and after, where there is any: `graph breaks 2 -> 0`."""
-    names = ("breaks", "recompiles", "failures")
-    found = ((name, getattr(before, name), getattr(after, name)) for name in names)
-    new = f" ({len(uncovered)} newly visible)" if uncovered else ""
-    return ", ".join(
-        f"{COUNTS[name]} {old} -> {now}{new if name == 'breaks' else ''}"
-        for name, old, now in found
-        if old or now
-    )
 
 
 def uncovered_blocks(uncovered: Sequence[UncoveredBreak], root: str) -> Iterator[Block]:

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from compilescope.analysis.findings import by_cost
-from compilescope.analysis.gate.terms import each_once
-from compilescope.analysis.gate.verdict import AcceptedFinding, Judgement, unsure_of
-from compilescope.findings.finding import Finding
-from compilescope.model.body import Verdict
-from compilescope.model.outcomes import JudgedLimit
-from compilescope.registry.pages import Pages
+from compilescope.knowledge.analysis.findings import by_cost
+from compilescope.knowledge.analysis.gate.terms import each_once
+from compilescope.knowledge.analysis.gate.verdict import AcceptedFinding, Judgement, unsure_of
+from compilescope.knowledge.findings.finding import Finding
+from compilescope.knowledge.registry.pages import Pages
+from compilescope.record.body import Verdict
+from compilescope.record.outcomes import JudgedLimit
 from compilescope.report.blocks import (
     Block,
     Document,

@@ -20,11 +20,11 @@ import html
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from compilescope.graphs.flops import op_name
-from compilescope.model.graph import Graph, Node
-from compilescope.model.stack import place_of
-from compilescope.rules.hardware.constraint import shown_op
-from compilescope.texts import visible
+from compilescope.base.texts import visible
+from compilescope.knowledge.rules.hardware.constraint import shown_op
+from compilescope.record.graph import Graph, Node
+from compilescope.record.graphs.flops import op_name
+from compilescope.record.stack import place_of
 
 # Chosen, in pixels: a node holds two lines of small type; arrows between rows can be told apart.
 _WIDTH, _HEIGHT = 196, 50

@@ -13,18 +13,23 @@ from operator import attrgetter
 
 import msgspec
 
-from compilescope.analysis.stages.panes import GraphFigures, StagePane, stage_panes, stage_title
-from compilescope.analysis.stages.reader import StageReader
-from compilescope.analysis.stages.staged_graphs import (
+from compilescope.base.patterns import late
+from compilescope.knowledge.analysis.stages.panes import (
+    GraphFigures,
+    StagePane,
+    stage_panes,
+    stage_title,
+)
+from compilescope.knowledge.analysis.stages.reader import StageReader
+from compilescope.knowledge.analysis.stages.staged_graphs import (
     KERNELS,
     Stage,
     StagedGraph,
     order_stages,
     shown_stages,
 )
-from compilescope.graphs.statistics import Amount, GraphStatistics
-from compilescope.model.bodies import KernelEmitted
-from compilescope.patterns import late
+from compilescope.record.bodies import KernelEmitted
+from compilescope.record.graphs.statistics import Amount, GraphStatistics
 from compilescope.report.blocks import CodeLine, Pane, Words, words
 from compilescope.report.places import count, shown_bytes, shown_flops, shown_path
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from compilescope.analysis.dynamo_graphs import BreakReason, DynamoGraph
-from compilescope.analysis.guarded_graphs import GuardedGraph, GuardGroup, guard_groups
-from compilescope.model.guards import GuardCost, GuardNode
+from compilescope.knowledge.analysis.dynamo_graphs import BreakReason, DynamoGraph
+from compilescope.knowledge.analysis.guarded_graphs import GuardedGraph, GuardGroup, guard_groups
+from compilescope.record.guards import GuardCost, GuardNode
 from compilescope.report.blocks import (
     Block,
     Document,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import msgspec
 
-from compilescope.analysis.digest import Digest
-from compilescope.analysis.program_end import NONE_IMPORTED
-from compilescope.findings.eager import EagerFinding
-from compilescope.model.bodies import GraphCaptured
+from compilescope.knowledge.analysis.digest import Digest
+from compilescope.knowledge.analysis.program_end import NONE_IMPORTED
+from compilescope.knowledge.findings.eager import EagerFinding
+from compilescope.knowledge.rules.causes.versions import version_words
+from compilescope.record.bodies import GraphCaptured
 from compilescope.report.blocks import Span, Style, Words, prose, words
 from compilescope.report.places import count, place
 from compilescope.report.program_state import nothing_before, nothing_compiled
 from compilescope.report.section import Reading
-from compilescope.rules.causes.versions import version_words
 
 _MOST_VERSIONS = 3
 """Reasons for two versions that are named. Chosen: one line."""

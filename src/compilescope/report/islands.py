@@ -15,8 +15,8 @@ from compilescope.backends.islands.records import (
     amount_share,
     share,
 )
-from compilescope.graphs.statistics import Amount
-from compilescope.model.stack import Frame
+from compilescope.record.graphs.statistics import Amount
+from compilescope.record.stack import Frame
 from compilescope.report.blocks import (
     Block,
     Document,

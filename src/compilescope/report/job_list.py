@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from compilescope.analysis.sweeps import Sweep, SweepCause, sweep_of, torch_of
-from compilescope.model.jobs import JobCause, JobEnded
-from compilescope.model.run import Run
+from compilescope.knowledge.analysis.sweeps import Sweep, SweepCause, sweep_of, torch_of
+from compilescope.record.jobs import JobCause, JobEnded
+from compilescope.record.run import Run
 from compilescope.report.blocks import (
     Block,
     Document,

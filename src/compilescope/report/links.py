@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from compilescope.analysis.stages.staged_graphs import StagedGraph
-from compilescope.findings.breaks import BreakFinding
-from compilescope.findings.compile_ids import CompileKey, compile_key
-from compilescope.findings.eager import EagerFinding
-from compilescope.findings.failures import FailureFinding
-from compilescope.findings.recompiles import RecompiledFrame
-from compilescope.model.bodies import Recompile
+from compilescope.knowledge.analysis.stages.staged_graphs import StagedGraph
+from compilescope.knowledge.findings.breaks import BreakFinding
+from compilescope.knowledge.findings.compile_ids import CompileKey, compile_key
+from compilescope.knowledge.findings.eager import EagerFinding
+from compilescope.knowledge.findings.failures import FailureFinding
+from compilescope.knowledge.findings.recompiles import RecompiledFrame
+from compilescope.record.bodies import Recompile
 from compilescope.report.blocks import Block, Item, Part, SourceFile, Table, Words
 from compilescope.report.places import item_anchor
 from compilescope.report.section import Reading

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from compilescope.model.bodies import TensorDiff
-from compilescope.model.run import Run
+from compilescope.record.bodies import TensorDiff
+from compilescope.record.run import Run
 from compilescope.report.blocks import Block, Facts, Fold, Item, Span, Style, Words, words
 from compilescope.report.places import count
 from compilescope.report.render.spans import moment

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from compilescope.analysis.check_results import CheckState
-from compilescope.analysis.overview import Overview, RunStanding, Tally
+from compilescope.knowledge.analysis.check_results import CheckState
+from compilescope.knowledge.analysis.overview import Overview, RunStanding, Tally
 from compilescope.report.blocks import (
     Document,
     Figure,

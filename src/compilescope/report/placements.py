@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from compilescope.model.fix_search import Placement
+from compilescope.record.fix_search import Placement
 from compilescope.report.blocks import Block, Span, Style, Table, Words, note, words
 from compilescope.report.render.spans import duration
 

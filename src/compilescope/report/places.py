@@ -9,10 +9,10 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 
-from compilescope.findings.finding import Finding
-from compilescope.graphs.statistics import Amount
-from compilescope.model.stack import cell_of, origin_of, place_of, shown_file
-from compilescope.patterns import late
+from compilescope.base.patterns import late
+from compilescope.knowledge.findings.finding import Finding
+from compilescope.record.graphs.statistics import Amount
+from compilescope.record.stack import cell_of, origin_of, place_of, shown_file
 
 _PACKAGE = late(r"^.*[/\\](?:site|dist)-packages[/\\]")
 _MOST_LETTERS = 24

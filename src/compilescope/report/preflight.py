@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compilescope.analysis.preflight import DeviceReport, NotChecked
-from compilescope.findings.violations import ViolationFinding
-from compilescope.model.byte_counts import shown_bytes
+from compilescope.knowledge.analysis.preflight import DeviceReport, NotChecked
+from compilescope.knowledge.findings.violations import ViolationFinding
+from compilescope.record.byte_counts import shown_bytes
 from compilescope.report.blocks import (
     Block,
     Document,

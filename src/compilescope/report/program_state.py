@@ -4,9 +4,9 @@ do about that; that it ended early, or still runs.
 
 from __future__ import annotations
 
-from compilescope.analysis.digest import Digest
-from compilescope.analysis.program_end import NONE_IMPORTED, ProgramEnd
-from compilescope.model.bodies import CompiledBefore, CompiledFunction, HookUnavailable
+from compilescope.knowledge.analysis.digest import Digest
+from compilescope.knowledge.analysis.program_end import NONE_IMPORTED, ProgramEnd
+from compilescope.record.bodies import CompiledBefore, CompiledFunction, HookUnavailable
 from compilescope.report.blocks import Block, Span, Style, Words, note, prose, words
 from compilescope.report.places import count
 from compilescope.report.section import Reading

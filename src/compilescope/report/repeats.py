@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from compilescope.patterns import late
+from compilescope.base.patterns import late
 from compilescope.report.blocks import (
     Block,
     Document,

@@ -9,27 +9,27 @@ from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
 import msgspec
 
-from compilescope.analysis.digest import Digest, digest
-from compilescope.analysis.findings import by_cost, findings
-from compilescope.analysis.partial_digest import digest_of_drawn, digest_of_files, is_long
-from compilescope.findings.breaks import BreakFinding
-from compilescope.findings.finding import Finding
-from compilescope.findings.recompiles import (
+from compilescope.knowledge.analysis.digest import Digest, digest
+from compilescope.knowledge.analysis.findings import by_cost, findings
+from compilescope.knowledge.analysis.partial_digest import digest_of_drawn, digest_of_files, is_long
+from compilescope.knowledge.findings.breaks import BreakFinding
+from compilescope.knowledge.findings.finding import Finding
+from compilescope.knowledge.findings.recompiles import (
     RecompiledFrame,
     RecompileFinding,
     count_strictly,
     recompile_findings,
 )
-from compilescope.model.bodies import FixAttempt, LogRead
-from compilescope.model.event import Event
-from compilescope.model.run import Run
-from compilescope.registry.pages import Pages
+from compilescope.knowledge.registry.pages import Pages
+from compilescope.knowledge.source.spots import Sources
+from compilescope.record.bodies import FixAttempt, LogRead
+from compilescope.record.event import Event
+from compilescope.record.run import Run
 from compilescope.report.blocks import Block, Fold, Paragraph, Quote, Span, Table, note, words
 from compilescope.report.finding import ShownAdvice
-from compilescope.source.spots import Sources
 
 if TYPE_CHECKING:
-    from compilescope.analysis.stages.staged_graphs import StagedGraph
+    from compilescope.knowledge.analysis.stages.staged_graphs import StagedGraph
 
 
 T = TypeVar("T")
@@ -91,7 +91,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             seen = msgspec.structs.replace(seen, recompiles=count_strictly(seen.recompiles))
         if not (seen.sites or seen.recompiles or seen.failures):
             return seen  # Nothing to ask the fixes about: they are not imported.
-        from compilescope.fixes.advice import advised
+        from compilescope.change.fixes.advice import advised
 
         only = self.only if is_long(self.run) else None
         drawn = self.drawn if is_long(self.run) else None
@@ -115,7 +115,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     @property
     def most_asked(self) -> int:
         """The fixes are asked about causes up to this number."""
-        from compilescope.fixes.advice import MOST_ASKED
+        from compilescope.change.fixes.advice import MOST_ASKED
 
         if not is_long(self.run):
             return MOST_ASKED
@@ -192,14 +192,14 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     @functools.cached_property
     def graphs(self) -> list[StagedGraph]:
         """In the order in which work on them began."""
-        from compilescope.analysis.stages.staged_graphs import staged_graphs
+        from compilescope.knowledge.analysis.stages.staged_graphs import staged_graphs
 
         return staged_graphs(self.run)
 
     @functools.cached_property
     def graph_groups(self) -> list[list[StagedGraph]]:
         """Those with the same code together."""
-        from compilescope.analysis.stages.reader import StageReader
+        from compilescope.knowledge.analysis.stages.reader import StageReader
         from compilescope.report.graph_panes import equal_graphs
 
         return equal_graphs(self.graphs, StageReader(self.run, self.sources))

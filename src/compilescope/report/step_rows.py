@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from compilescope.analysis.step_causes import StepCause, step_causes
-from compilescope.analysis.step_kernels import (
+from compilescope.knowledge.analysis.step_causes import StepCause, step_causes
+from compilescope.knowledge.analysis.step_kernels import (
     RoofPoint,
     StepKernel,
     faster_than_roof,
@@ -15,11 +15,11 @@ from compilescope.analysis.step_kernels import (
     roof_of,
     roof_points,
 )
-from compilescope.model.run import Run
-from compilescope.profiles.calls import UserLine, operator_name
-from compilescope.profiles.kernel_rows import Bound, KernelRow, Roof
-from compilescope.profiles.step import Part, StepBar, StepTime
-from compilescope.profiles.step_profile import StepProfile, profiles_of
+from compilescope.knowledge.profiles.calls import UserLine, operator_name
+from compilescope.knowledge.profiles.kernel_rows import Bound, KernelRow, Roof
+from compilescope.knowledge.profiles.step import Part, StepBar, StepTime
+from compilescope.knowledge.profiles.step_profile import StepProfile, profiles_of
+from compilescope.record.run import Run
 from compilescope.report.blocks import (
     Block,
     Measures,

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from compilescope.analysis.step_kernels import kernels_by_profile
-from compilescope.errors import ToolError
-from compilescope.model.bodies import StepsProfiled
-from compilescope.model.run import Run
-from compilescope.profiles.calls import Calls, StepPlaces, read_places
-from compilescope.profiles.step_profile import profiles_of
-from compilescope.profiles.trace import Trace, read_stored
+from compilescope.base.errors import ToolError
+from compilescope.knowledge.analysis.step_kernels import kernels_by_profile
+from compilescope.knowledge.profiles.calls import Calls, StepPlaces, read_places
+from compilescope.knowledge.profiles.step_profile import profiles_of
+from compilescope.knowledge.profiles.trace import Trace, read_stored
+from compilescope.record.bodies import StepsProfiled
+from compilescope.record.run import Run
 from compilescope.report.places import place
 
 _PID = 2_000_000_000

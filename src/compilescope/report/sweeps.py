@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from compilescope.analysis.sweeps import (
+from compilescope.knowledge.analysis.sweeps import (
     FAILING,
     CauseOfJob,
     Regressions,
@@ -18,7 +18,7 @@ from compilescope.analysis.sweeps import (
     StateChange,
     Sweep,
 )
-from compilescope.model.jobs import JobEnded
+from compilescope.record.jobs import JobEnded
 from compilescope.report.blocks import (
     Block,
     Document,

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from compilescope.analysis.timeline.bars import Mark, TimelineBar
-from compilescope.analysis.timeline.lanes import RunTimeline, TimelineLane
-from compilescope.model.stack import CodeRef
+from compilescope.knowledge.analysis.timeline.bars import Mark, TimelineBar
+from compilescope.knowledge.analysis.timeline.lanes import RunTimeline, TimelineLane
+from compilescope.record.stack import CodeRef
 from compilescope.report import blocks
 from compilescope.report.links import Targets
 from compilescope.report.places import first_line, place

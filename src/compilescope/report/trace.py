@@ -10,15 +10,15 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from compilescope.analysis.timeline.bars import Mark, TimelineBar
-from compilescope.analysis.timeline.lanes import RunTimeline, TimelineLane, timeline
-from compilescope.findings.compile_ids import Process, process_of
-from compilescope.model.bodies import ProcessStarted, StepsProfiled
-from compilescope.model.run import Run
-from compilescope.model.stack import CodeRef
+from compilescope.base.texts import plain_json
+from compilescope.knowledge.analysis.timeline.bars import Mark, TimelineBar
+from compilescope.knowledge.analysis.timeline.lanes import RunTimeline, TimelineLane, timeline
+from compilescope.knowledge.findings.compile_ids import Process, process_of
+from compilescope.record.bodies import ProcessStarted, StepsProfiled
+from compilescope.record.run import Run
+from compilescope.record.stack import CodeRef
 from compilescope.report.places import place
 from compilescope.report.timeline_view import bar_label
-from compilescope.texts import plain_json
 
 
 def to_trace(run: Run) -> bytes:

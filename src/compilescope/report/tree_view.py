@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from compilescope.analysis.tree.frames import (
+from compilescope.knowledge.analysis.tree.frames import (
     CompileTree,
     EagerReason,
     TreeBreak,

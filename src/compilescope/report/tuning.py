@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from compilescope.model.bodies import TuneAttempt, TuneOutcome
+from compilescope.record.bodies import TuneAttempt, TuneOutcome
 from compilescope.report.blocks import (
     Block,
     Diff,

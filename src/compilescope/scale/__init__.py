@@ -1,1 +1,1 @@
-"""Many jobs over local processes or a Ray cluster, each ended in exactly one state; no torch."""
+"""Many programs at once: sweeps, and their jobs over local processes or Ray."""

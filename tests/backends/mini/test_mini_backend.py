@@ -15,8 +15,8 @@ torch = pytest.importorskip("torch")
 
 import compilescope  # noqa: E402
 from compilescope import MiniAdapter  # noqa: E402
-from compilescope.errors import ToolError  # noqa: E402
-from compilescope.settings import read_mini_settings  # noqa: E402
+from compilescope.base.errors import ToolError  # noqa: E402
+from compilescope.base.settings import read_mini_settings  # noqa: E402
 from docs_pages import page_text  # noqa: E402
 
 pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("library")]

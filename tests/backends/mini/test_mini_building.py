@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("torch")
 
 from compilescope.backends.mini import library
-from compilescope.errors import ToolError
+from compilescope.base.errors import ToolError
 
 pytestmark = pytest.mark.torch
 CMAKE = """

@@ -13,7 +13,7 @@ from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
 from compilescope.backends.mini.adapter import TAKEN_APART, CompiledIsland  # noqa: E402
 from compilescope.backends.mini.builder import Untranslatable  # noqa: E402
 from compilescope.backends.mini.translation import translate  # noqa: E402
-from compilescope.torchapi.calls.operators import decompositions_for  # noqa: E402
+from compilescope.instrument.torchapi.calls.operators import decompositions_for  # noqa: E402
 
 pytestmark = pytest.mark.torch
 F = torch.nn.functional

@@ -7,8 +7,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from compilescope import MiniAdapter  # noqa: E402
-from compilescope.diff.localize import localize  # noqa: E402
-from compilescope.diff.localize.attribution import RIGHT_ALONE, find_pass, has_passes  # noqa: E402
+from compilescope.measure.diff.localize import localize  # noqa: E402
+from compilescope.measure.diff.localize.attribution import RIGHT_ALONE, find_pass, has_passes  # noqa: E402
 
 pytestmark = pytest.mark.torch
 

@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 import torch
 from torch import nn
 
-from compilescope.diff.localize import localize
+from compilescope.measure.diff.localize import localize
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.timeout(1500)]
 

@@ -15,9 +15,9 @@ import torch.nn.functional as F
 from torch import nn
 from torch.fx import GraphModule, Node
 
-from compilescope.diff.localize import Localization, localize
-from compilescope.errors import ToolError
-from compilescope.tensors.tolerances import ComparisonConfig
+from compilescope.base.errors import ToolError
+from compilescope.measure.diff.localize import Localization, localize
+from compilescope.measure.tensors.tolerances import ComparisonConfig
 from diff.localize.planting import Planted, called, instead, named
 
 pytestmark = pytest.mark.torch

@@ -11,18 +11,22 @@ pytest.importorskip("torch")
 import torch
 from torch import nn
 
-from compilescope.diff.localize.graph_parts.anatomy import (
+from compilescope.instrument.torchapi.compilation.settings import everything_compiled
+from compilescope.measure.diff.localize.graph_parts.anatomy import (
     Anatomy,
     GraphRecorder,
     RecordedCall,
     examine,
 )
-from compilescope.diff.localize.graph_parts.part_runs import PartCall, RecordedValues, run_eagerly
-from compilescope.diff.localize.graph_parts.parts import part_of, side_by_side
-from compilescope.diff.runs.modes import RandomState
-from compilescope.tensors.copies import copied_values
-from compilescope.tensors.tolerances import is_same
-from compilescope.torchapi.compilation.settings import everything_compiled
+from compilescope.measure.diff.localize.graph_parts.part_runs import (
+    PartCall,
+    RecordedValues,
+    run_eagerly,
+)
+from compilescope.measure.diff.localize.graph_parts.parts import part_of, side_by_side
+from compilescope.measure.diff.runs.modes import RandomState
+from compilescope.measure.tensors.copies import copied_values
+from compilescope.measure.tensors.tolerances import is_same
 
 pytestmark = pytest.mark.torch
 

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from compilescope.diff.localize.search import WrongSpan, find_first
+from compilescope.measure.diff.localize.search import WrongSpan, find_first
 
 pytestmark = pytest.mark.torch
 

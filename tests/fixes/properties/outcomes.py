@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from compilescope.repair.trials.child.notes import describe_error
-from compilescope.tensors.structure import flatten
+from compilescope.change.repair.trials.child.notes import describe_error
+from compilescope.measure.tensors.structure import flatten
 
 
 @dataclass

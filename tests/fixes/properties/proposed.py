@@ -16,13 +16,13 @@ from typing import Any
 import msgspec
 import torch
 
-from compilescope.fixes.catalogue import all_fixes
-from compilescope.fixes.fix import Fix
-from compilescope.fixes.patch import Patch
-from compilescope.fixes.subject import Program
-from compilescope.fixes.values.graph_values import ValueFacts
-from compilescope.repair.trials.child.surveyor import Surveyor
-from compilescope.source.refusals import Refused
+from compilescope.change.fixes.catalogue import all_fixes
+from compilescope.change.fixes.fix import Fix
+from compilescope.change.fixes.patch import Patch
+from compilescope.change.fixes.subject import Program
+from compilescope.change.fixes.values.graph_values import ValueFacts
+from compilescope.change.repair.trials.child.surveyor import Surveyor
+from compilescope.knowledge.source.refusals import Refused
 from fixes.properties.inputs import DrawnTensor, TensorKind
 from fixes.repertoire import in_order, program_of
 

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from capabilities import expected
-from compilescope.fixes.catalogue import all_fixes
+from compilescope.change.fixes.catalogue import all_fixes
 from fixes.properties.cases import CASES, LEFT_OUT
 from fixes.properties.inputs import DrawnTensor, TensorKind, drawn, drawn_as
 from fixes.properties.outcomes import difference, outcome_of

@@ -1,6 +1,6 @@
 import torch
 
-from compilescope.learn.kit import first_call_seconds, median_ms
+from compilescope.apps.learn.kit import first_call_seconds, median_ms
 
 
 def pays_after(fn, x, backend):

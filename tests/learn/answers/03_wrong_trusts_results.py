@@ -1,6 +1,6 @@
 import torch
 
-from compilescope.learn.kit import median_ms
+from compilescope.apps.learn.kit import median_ms
 
 
 def fastest(fn, x, backends):

@@ -3,7 +3,7 @@
 import torch
 from torch._inductor import list_mode_options
 
-from compilescope.learn.kit import first_call_seconds, fresh_cache
+from compilescope.apps.learn.kit import first_call_seconds, fresh_cache
 
 
 def function(x):

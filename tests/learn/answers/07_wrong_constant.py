@@ -2,7 +2,7 @@
 
 import torch
 
-from compilescope.learn.kit import fresh_cache
+from compilescope.apps.learn.kit import fresh_cache
 
 
 def function(x):

@@ -2,7 +2,7 @@
 
 import torch
 
-from compilescope.learn.kit import first_call_seconds, fresh_cache
+from compilescope.apps.learn.kit import first_call_seconds, fresh_cache
 
 
 def function(x):

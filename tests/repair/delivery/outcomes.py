@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from compilescope.model.fix_search import FixAttempt, Losses
-from compilescope.repair.search.outcome import SearchResult
+from compilescope.change.repair.search.outcome import SearchResult
+from compilescope.record.fix_search import FixAttempt, Losses
 
 
 def attempt(**fields: Any) -> FixAttempt:

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.errors import ToolError
-from compilescope.fixes.stored import StoredFix, stored_fix
-from compilescope.model.artifacts import MemoryArtifacts
-from compilescope.model.bodies import FixOutcome
-from compilescope.model.fix_search import FixedFile
-from compilescope.model.run import read_run
-from compilescope.repair.delivery.stored_fix import AppliedFix, apply_stored, file_states
+from compilescope.base.errors import ToolError
+from compilescope.change.fixes.stored import StoredFix, stored_fix
+from compilescope.change.repair.delivery.stored_fix import AppliedFix, apply_stored, file_states
+from compilescope.record.artifacts import MemoryArtifacts
+from compilescope.record.bodies import FixOutcome
+from compilescope.record.fix_search import FixedFile
+from compilescope.record.run import read_run
 from compilescope.report.sections.fixes import verdict_of
-from compilescope.sharing.redaction.run import redact
+from compilescope.report.sharing.redaction.run import redact
 from stored_fixes import NEW, OLD, store_search
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.errors import ToolError
-from compilescope.recorder.target import Target
-from compilescope.repair.delivery.emitter import emit, plan_script
-from compilescope.repair.delivery.script import MARK, ScriptRecipe, make_script
-from compilescope.repair.search.options import SearchOptions
+from compilescope.base.errors import ToolError
+from compilescope.change.repair.delivery.emitter import emit, plan_script
+from compilescope.change.repair.delivery.script import MARK, ScriptRecipe, make_script
+from compilescope.change.repair.search.options import SearchOptions
+from compilescope.instrument.recorder.target import Target
 from repair.delivery.outcomes import attempt, outcome, totals
 
 
@@ -170,7 +170,7 @@ def test_an_interrupt_takes_it_back(
         seen.append((folder / "train_fixed.py").read_text())
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("compilescope.repair.delivery.emitter.prove_script", interrupted)
+    monkeypatch.setattr("compilescope.change.repair.delivery.emitter.prove_script", interrupted)
     target = Target("script", ("train.py",))
     plan = plan_script(target, None)
     if before is not None:

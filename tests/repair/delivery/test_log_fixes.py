@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.cli.commands.logs.script import program_of
-from compilescope.errors import ToolError
-from compilescope.repair.delivery.script import (
+from compilescope.apps.cli.commands.logs.script import program_of
+from compilescope.base.errors import ToolError
+from compilescope.change.repair.delivery.script import (
     LOG_MARK,
     ScriptRecipe,
     is_ours,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.repair.delivery.script import (
+from compilescope.change.repair.delivery.script import (
     MARK,
     FixedScript,
     ScriptRecipe,

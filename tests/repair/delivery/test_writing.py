@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from compilescope.errors import ToolError
-from compilescope.repair.delivery import stored_fix
-from compilescope.repair.delivery.stored_fix import standing_of, write_files
+from compilescope.base.errors import ToolError
+from compilescope.change.repair.delivery import stored_fix
+from compilescope.change.repair.delivery.stored_fix import standing_of, write_files
 
 
 def _write(folder: Path, **texts: tuple[str, str]) -> list[str]:

@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.fixes.catalogue import all_fixes
-from compilescope.fixes.patch import Patch
-from compilescope.fixes.subject import Program, subjects_of
-from compilescope.recorder.target import Target
-from compilescope.repair.search.at_once import Grouping
-from compilescope.repair.search.attempts import ProposedFix
-from compilescope.repair.search.options import SearchOptions
-from compilescope.repair.search.rounds import search
-from compilescope.repair.search.try_log import Tried
-from compilescope.repair.trials.baseline import TrialBaseline
-from compilescope.repair.trials.recorded_runs import Verification
-from compilescope.repair.trials.warm.parent import WarmParent
-from compilescope.repair.trials.workbench import Workbench
+from compilescope.change.fixes.catalogue import all_fixes
+from compilescope.change.fixes.patch import Patch
+from compilescope.change.fixes.subject import Program, subjects_of
+from compilescope.change.repair.search.at_once import Grouping
+from compilescope.change.repair.search.attempts import ProposedFix
+from compilescope.change.repair.search.options import SearchOptions
+from compilescope.change.repair.search.rounds import search
+from compilescope.change.repair.search.try_log import Tried
+from compilescope.change.repair.trials.baseline import TrialBaseline
+from compilescope.change.repair.trials.recorded_runs import Verification
+from compilescope.change.repair.trials.warm.parent import WarmParent
+from compilescope.change.repair.trials.workbench import Workbench
+from compilescope.instrument.recorder.target import Target
 
 pytestmark = [pytest.mark.torch]
 PROGRAM = """

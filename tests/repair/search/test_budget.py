@@ -8,16 +8,16 @@ from typing import NamedTuple, cast
 
 import pytest
 
-from compilescope.errors import ToolError
-from compilescope.fixes.catalogue import all_fixes
-from compilescope.processes.deadline import Deadline
-from compilescope.recorder.target import Target
-from compilescope.repair.search.budget import CUT, SPENT, Budget
-from compilescope.repair.search.hold_rates import HELD_OF_TRIED, hold_rate, likely_first
-from compilescope.repair.search.options import SearchOptions
-from compilescope.repair.search.rounds import search
-from compilescope.repair.trials.warm.parent import WarmParent
-from compilescope.repair.trials.workbench import Workbench
+from compilescope.base.errors import ToolError
+from compilescope.base.processes.deadline import Deadline
+from compilescope.change.fixes.catalogue import all_fixes
+from compilescope.change.repair.search.budget import CUT, SPENT, Budget
+from compilescope.change.repair.search.hold_rates import HELD_OF_TRIED, hold_rate, likely_first
+from compilescope.change.repair.search.options import SearchOptions
+from compilescope.change.repair.search.rounds import search
+from compilescope.change.repair.trials.warm.parent import WarmParent
+from compilescope.change.repair.trials.workbench import Workbench
+from compilescope.instrument.recorder.target import Target
 
 pytestmark = [pytest.mark.torch]
 _PROGRAM = """import torch

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.model.fix_search import FixOutcome, Losses
-from compilescope.recorder.target import Target
-from compilescope.repair.search.options import SearchOptions
-from compilescope.repair.search.outcome import SearchResult
-from compilescope.repair.search.placements import _best, _Placed
-from compilescope.repair.search.rounds import search
-from compilescope.repair.trials.recorded_runs import WeighedRun, share_of
-from compilescope.repair.trials.version import Version
-from compilescope.repair.trials.warm.parent import WarmParent
+from compilescope.change.repair.search.options import SearchOptions
+from compilescope.change.repair.search.outcome import SearchResult
+from compilescope.change.repair.search.placements import _best, _Placed
+from compilescope.change.repair.search.rounds import search
+from compilescope.change.repair.trials.recorded_runs import WeighedRun, share_of
+from compilescope.change.repair.trials.version import Version
+from compilescope.change.repair.trials.warm.parent import WarmParent
+from compilescope.instrument.recorder.target import Target
+from compilescope.record.fix_search import FixOutcome, Losses
 
 PROGRAMS = Path(__file__).parent.parent / "placements"
 PLACEMENTS = frozenset({"compile-parts", "compile-modules", "disable-helper"})

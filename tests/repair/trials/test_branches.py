@@ -40,7 +40,7 @@ def _load(tmp_path: Path) -> tuple[str, Any]:
 def test_sides_and_who_decides(tmp_path: Path) -> None:
     import torch
 
-    from compilescope.repair.trials.child.branches import Coverage
+    from compilescope.change.repair.trials.child.branches import Coverage
 
     _, f = _load(tmp_path)
     coverage = Coverage([])
@@ -66,7 +66,7 @@ def test_sides_and_who_decides(tmp_path: Path) -> None:
 def test_lines_of_the_users_files_only(tmp_path: Path) -> None:
     import torch
 
-    from compilescope.repair.trials.child.branches import Coverage
+    from compilescope.change.repair.trials.child.branches import Coverage
 
     file, f = _load(tmp_path)
     coverage = Coverage([])
@@ -79,7 +79,7 @@ def test_lines_of_the_users_files_only(tmp_path: Path) -> None:
 
 def test_jumps_over_much_code_are_seen(tmp_path: Path) -> None:
     """Their instructions need a prefix for the distance."""
-    from compilescope.repair.trials.child.branches import Coverage
+    from compilescope.change.repair.trials.child.branches import Coverage
 
     many = "".join(f"        x = x * {n} + len(str(x))\n" for n in range(60))
     source = f"def f(x, flag):\n    if flag > 0:\n{many}    else:\n{many}    return x\n"
@@ -114,10 +114,10 @@ def test_a_flag_that_is_set_always_was_true_and_false(
 
     import torch
 
-    from compilescope.repair.trials.child.branches import Coverage
-    from compilescope.repair.trials.child.prober import _described
-    from compilescope.repair.trials.value_checks import check_branches
-    from compilescope.repair.trials.version import Version, changes_between
+    from compilescope.change.repair.trials.child.branches import Coverage
+    from compilescope.change.repair.trials.child.prober import _described
+    from compilescope.change.repair.trials.value_checks import check_branches
+    from compilescope.change.repair.trials.version import Version, changes_between
 
     old, new = _FLAGGED.format(read), _FLAGGED.format(settled.format(read))
     file = str(tmp_path / "flagged.py")
@@ -156,8 +156,8 @@ def test_a_flag_that_is_set_always_was_true_and_false(
 def test_a_check_that_never_failed_is_read(test: str, asked: str, verdict: str) -> None:
     from types import SimpleNamespace
 
-    from compilescope.repair.trials.value_checks import check_branches
-    from compilescope.repair.trials.version import Version, changes_between
+    from compilescope.change.repair.trials.value_checks import check_branches
+    from compilescope.change.repair.trials.version import Version, changes_between
 
     old = f"def f(x, n):\n    if {test}:\n        raise ValueError('no')\n    return x\n"
     new = f"def f(x, n):\n    torch._assert_async({asked}, 'no')\n    return x\n"
@@ -187,8 +187,8 @@ def test_an_assert_that_never_failed_is_read(
 ) -> None:
     from types import SimpleNamespace
 
-    from compilescope.repair.trials.value_checks import check_branches
-    from compilescope.repair.trials.version import Version, changes_between
+    from compilescope.change.repair.trials.value_checks import check_branches
+    from compilescope.change.repair.trials.version import Version, changes_between
 
     old = f"def f(x, n):\n    assert {test}, 'no'\n    return x\n"
     new = f"def f(x, n):\n    torch._assert_async({asked}, 'no')\n    return x\n"
@@ -204,7 +204,7 @@ def test_an_assert_that_never_failed_is_read(
 def test_parts_of_a_condition_are_told_apart(tmp_path: Path) -> None:
     import torch
 
-    from compilescope.repair.trials.child.branches import Coverage
+    from compilescope.change.repair.trials.child.branches import Coverage
 
     source = (
         "def f(x, flag):\n    if flag and (\n        x.isinf().any() or x.isnan().any()\n    ):\n"
@@ -246,8 +246,8 @@ def test_a_part_that_was_never_true(
 ) -> None:
     from types import SimpleNamespace
 
-    from compilescope.repair.trials.value_checks import check_branches
-    from compilescope.repair.trials.version import Version, changes_between
+    from compilescope.change.repair.trials.value_checks import check_branches
+    from compilescope.change.repair.trials.version import Version, changes_between
 
     old = "def f(x):\n    if x.isinf().any() or x.isnan().any():\n        x = -x\n    return x\n"
     new = f"def f(x):\n    x = torch.where({replaced}, -x, x)\n    return x\n"
@@ -283,10 +283,10 @@ def test_a_side_that_never_ran_is_known_as_it_is_written(
 ) -> None:
     from types import SimpleNamespace
 
-    from compilescope.repair.trials.child.branches import Coverage
-    from compilescope.repair.trials.child.prober import _described
-    from compilescope.repair.trials.value_checks import check_branches
-    from compilescope.repair.trials.version import Version, changes_between
+    from compilescope.change.repair.trials.child.branches import Coverage
+    from compilescope.change.repair.trials.child.prober import _described
+    from compilescope.change.repair.trials.value_checks import check_branches
+    from compilescope.change.repair.trials.version import Version, changes_between
 
     old = f"def f(x, flag, other):\n    if {test}:\n        x = x + 1\n    return x\n"
     new = old.replace(f"if {test}:", f"if bool({test}):").replace("x + 1", "x - -1")

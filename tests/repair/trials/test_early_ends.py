@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.analysis.findings import findings
-from compilescope.recorder.target import Target
-from compilescope.repair.trials.baseline import TrialBaseline, without_inductor
-from compilescope.repair.trials.recorded_runs import Verification
-from compilescope.repair.trials.verifier import verify
-from compilescope.repair.trials.version import Version
-from compilescope.repair.trials.warm.parent import WarmParent
-from compilescope.repair.trials.workbench import Workbench
+from compilescope.change.repair.trials.baseline import TrialBaseline, without_inductor
+from compilescope.change.repair.trials.recorded_runs import Verification
+from compilescope.change.repair.trials.verifier import verify
+from compilescope.change.repair.trials.version import Version
+from compilescope.change.repair.trials.warm.parent import WarmParent
+from compilescope.change.repair.trials.workbench import Workbench
+from compilescope.instrument.recorder.target import Target
+from compilescope.knowledge.analysis.findings import findings
 
 pytestmark = pytest.mark.torch
 _ENDLESS = "import time\nwhile True:\n    time.sleep(0.01)\n"

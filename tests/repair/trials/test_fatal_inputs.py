@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.fixes.patch import Allowance
-from compilescope.recorder.target import Target
-from compilescope.repair.trials.baseline import TrialBaseline
-from compilescope.repair.trials.recorded_runs import ReplayedRun
-from compilescope.repair.trials.verifier import verify
-from compilescope.repair.trials.version import Version
-from compilescope.repair.trials.warm.parent import WarmParent
-from compilescope.repair.trials.workbench import Workbench
+from compilescope.change.fixes.patch import Allowance
+from compilescope.change.repair.trials.baseline import TrialBaseline
+from compilescope.change.repair.trials.recorded_runs import ReplayedRun
+from compilescope.change.repair.trials.verifier import verify
+from compilescope.change.repair.trials.version import Version
+from compilescope.change.repair.trials.warm.parent import WarmParent
+from compilescope.change.repair.trials.workbench import Workbench
+from compilescope.instrument.recorder.target import Target
 
 pytestmark = [pytest.mark.torch]
 
@@ -144,7 +144,7 @@ import torch
 
 @torch.compile(backend="eager")
 def f(x):
-    if "compilescope.repair.trials.warm.fork_server" in sys.modules:
+    if "compilescope.change.repair.trials.warm.fork_server" in sys.modules:
         os.abort()
     return x * 2
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.torch
 
 
 def _arguments(*args: Any, **kwargs: Any) -> Any:
-    from compilescope.tensors.copies import CopiedArguments
+    from compilescope.measure.tensors.copies import CopiedArguments
 
     return CopiedArguments(args, kwargs, [])
 
@@ -23,7 +23,7 @@ def _arguments(*args: Any, **kwargs: Any) -> Any:
 def test_a_recipe_gives_the_same_each_time() -> None:
     import torch
 
-    from compilescope.repair.trials.child.recipes import prepare, usual_recipes
+    from compilescope.change.repair.trials.child.recipes import prepare, usual_recipes
 
     x, n = torch.linspace(-1, 1, 8).reshape(2, 4), torch.tensor([3, 5])
     arguments = _arguments(x, n, 3, flag=True)
@@ -41,7 +41,7 @@ def test_a_recipe_gives_the_same_each_time() -> None:
 def test_recipes_change_what_they_say() -> None:
     import torch
 
-    from compilescope.repair.trials.child.recipes import InputRecipe, prepare
+    from compilescope.change.repair.trials.child.recipes import InputRecipe, prepare
 
     x, n = torch.linspace(1, 2, 6).reshape(2, 3).t(), torch.tensor([3, 5, 3])
     arguments = _arguments(x, n, 3, flag=True)
@@ -65,7 +65,7 @@ def test_recipes_change_what_they_say() -> None:
 def test_integers_beside_those_that_were_seen() -> None:
     import torch
 
-    from compilescope.repair.trials.child.recipes import InputRecipe, prepare, usual_recipes
+    from compilescope.change.repair.trials.child.recipes import InputRecipe, prepare, usual_recipes
 
     one = torch.tensor(3)
     kinds = [recipe.kind for recipe in usual_recipes(_arguments(one), sizes=False, first=True)]
@@ -90,8 +90,13 @@ def test_integers_beside_those_that_were_seen() -> None:
 def test_weights_move_alike_by_their_names_and_come_back() -> None:
     import torch
 
-    from compilescope.diff.runs.model_state import State
-    from compilescope.repair.trials.child.replay import can_move, movable, move, state_recipes
+    from compilescope.change.repair.trials.child.replay import (
+        can_move,
+        movable,
+        move,
+        state_recipes,
+    )
+    from compilescope.measure.diff.runs.model_state import State
 
     model = torch.nn.BatchNorm1d(2).eval()
     before = {name: value.clone() for name, value in model.state_dict().items()}
@@ -119,8 +124,8 @@ def test_weights_move_alike_by_their_names_and_come_back() -> None:
 def test_a_compiled_module_turns_its_mode_once() -> None:
     import torch
 
-    from compilescope.diff.runs.model_state import State
-    from compilescope.repair.trials.child.replay import move, state_recipes
+    from compilescope.change.repair.trials.child.replay import move, state_recipes
+    from compilescope.measure.diff.runs.model_state import State
 
     model = torch.nn.Sequential(torch.nn.BatchNorm1d(2)).eval()
     state = State(torch.compile(model, backend="eager"))
@@ -142,7 +147,7 @@ def module(tmp_path: Path) -> Iterator[ModuleType]:
 
 
 def test_surroundings_are_noted_and_brought_back(module: ModuleType) -> None:
-    from compilescope.repair.trials.child.replay import CallSurroundings
+    from compilescope.change.repair.trials.child.replay import CallSurroundings
 
     around = CallSurroundings()
     assert around.changes() == {}
@@ -162,7 +167,7 @@ def test_surroundings_are_noted_and_brought_back(module: ModuleType) -> None:
 
 
 def test_a_registry_that_imports_when_it_is_read_is_left_alone(module: ModuleType) -> None:
-    from compilescope.repair.trials.child.replay import CallSurroundings
+    from compilescope.change.repair.trials.child.replay import CallSurroundings
 
     class Registry(dict[str, int]):
         def keys(self) -> Any:
@@ -181,8 +186,8 @@ def test_a_registry_that_imports_when_it_is_read_is_left_alone(module: ModuleTyp
 def test_what_is_whose_memory() -> None:
     import torch
 
-    from compilescope.diff.runs.model_state import State
-    from compilescope.repair.trials.child.notes import CallNotes
+    from compilescope.change.repair.trials.child.notes import CallNotes
+    from compilescope.measure.diff.runs.model_state import State
 
     weight = torch.nn.Linear(2, 2)
 
@@ -206,7 +211,7 @@ def test_what_is_whose_memory() -> None:
 def test_who_raised() -> None:
     import torch
 
-    from compilescope.repair.trials.child.notes import describe_error
+    from compilescope.change.repair.trials.child.notes import describe_error
 
     def caught(function: Any) -> dict[str, Any]:
         try:
@@ -225,7 +230,7 @@ def test_who_raised() -> None:
 def test_versions_are_brought_back() -> None:
     import torch
 
-    from compilescope.torchapi.regions import Versions
+    from compilescope.instrument.torchapi.regions import Versions
 
     weight = torch.ones(2, requires_grad=True)
     loss = (weight * weight).sum()

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from compilescope.repair.trials.child.iterators import renewing, settled
-from compilescope.torchapi.regions import CompiledRegion
+from compilescope.change.repair.trials.child.iterators import renewing, settled
+from compilescope.instrument.torchapi.regions import CompiledRegion
 
 pytestmark = pytest.mark.torch
 

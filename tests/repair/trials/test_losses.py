@@ -13,16 +13,16 @@ from typing import Any
 import torch
 
 import compilescope
-from compilescope.analysis.digest import digest
-from compilescope.analysis.findings import findings
-from compilescope.repair.trials.losses import (
+from compilescope.change.repair.trials.losses import (
     captured_lines,
     check_losses,
     count_operators,
     is_on_data,
 )
-from compilescope.repair.trials.recorded_runs import CapturedRun
-from compilescope.repair.trials.version import Changes
+from compilescope.change.repair.trials.recorded_runs import CapturedRun
+from compilescope.change.repair.trials.version import Changes
+from compilescope.knowledge.analysis.digest import digest
+from compilescope.knowledge.analysis.findings import findings
 
 pytestmark = pytest.mark.torch
 _x = torch.ones(3)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from compilescope.repair.trials.child.moved_regions import moved_regions, put_back
-from compilescope.torchapi import regions
+from compilescope.change.repair.trials.child.moved_regions import moved_regions, put_back
+from compilescope.instrument.torchapi import regions
 
 OLD = """
 import torch

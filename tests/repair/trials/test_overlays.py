@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.recorder.target import Target
-from compilescope.repair.trials.recorded_runs import CapturedRun
-from compilescope.repair.trials.version import Version
-from compilescope.repair.trials.workbench import Workbench
+from compilescope.change.repair.trials.recorded_runs import CapturedRun
+from compilescope.change.repair.trials.version import Version
+from compilescope.change.repair.trials.workbench import Workbench
+from compilescope.instrument.recorder.target import Target
 
 _TELL = """
 import inspect, json, linecache, sys

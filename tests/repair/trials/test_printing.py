@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compilescope.repair.trials.printed_output import (
+from compilescope.change.repair.trials.printed_output import (
     compare_output,
     compare_steadiness,
     differs_in_numbers,

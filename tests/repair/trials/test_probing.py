@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from compilescope.recorder.target import Target
-from compilescope.repair.trials.recorded_runs import ReplayedRun
-from compilescope.repair.trials.version import Version
-from compilescope.repair.trials.workbench import Workbench
+from compilescope.change.repair.trials.recorded_runs import ReplayedRun
+from compilescope.change.repair.trials.version import Version
+from compilescope.change.repair.trials.workbench import Workbench
+from compilescope.instrument.recorder.target import Target
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from compilescope.recorder.target import Target
-from compilescope.repair.trials.child.ranks import (
+from compilescope.change.repair.trials.child.ranks import (
     note_collective,
     read_collective,
     read_stderr,
     read_stdout,
     separate_streams,
 )
-from compilescope.repair.trials.version import Version
-from compilescope.repair.trials.workbench import Workbench
+from compilescope.change.repair.trials.version import Version
+from compilescope.change.repair.trials.workbench import Workbench
+from compilescope.instrument.recorder.target import Target
 
 JOB = """import torch
 import torch.distributed as dist

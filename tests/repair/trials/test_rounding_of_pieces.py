@@ -7,9 +7,9 @@ from typing import Any, cast
 import pytest
 import torch
 
-from compilescope.diff.runs.trial import TrialOutcome, TrialValue
-from compilescope.repair.trials.child.kept_outcomes import KeptOutcome
-from compilescope.repair.trials.replays import Judge, Replays
+from compilescope.change.repair.trials.child.kept_outcomes import KeptOutcome
+from compilescope.change.repair.trials.replays import Judge, Replays
+from compilescope.measure.diff.runs.trial import TrialOutcome, TrialValue
 
 pytestmark = pytest.mark.torch
 

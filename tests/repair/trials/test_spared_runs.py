@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.analysis.findings import findings
-from compilescope.recorder.target import Target
-from compilescope.repair.trials.baseline import TrialBaseline
-from compilescope.repair.trials.verifier import confirm, verify
-from compilescope.repair.trials.version import Version
-from compilescope.repair.trials.warm.parent import WarmParent
-from compilescope.repair.trials.workbench import Workbench
+from compilescope.change.repair.trials.baseline import TrialBaseline
+from compilescope.change.repair.trials.verifier import confirm, verify
+from compilescope.change.repair.trials.version import Version
+from compilescope.change.repair.trials.warm.parent import WarmParent
+from compilescope.change.repair.trials.workbench import Workbench
+from compilescope.instrument.recorder.target import Target
+from compilescope.knowledge.analysis.findings import findings
 
 pytestmark = pytest.mark.torch
 _BRANCHES = """import torch

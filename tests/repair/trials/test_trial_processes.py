@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.errors import ToolError
-from compilescope.processes.child import run_process
+from compilescope.base.errors import ToolError
+from compilescope.base.processes.child import run_process
 from gone import is_gone
 
 _CHILD = """

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from compilescope.fixes.patch import Patch
-from compilescope.repair.trials.version import Version, changes_between
+from compilescope.change.fixes.patch import Patch
+from compilescope.change.repair.trials.version import Version, changes_between
 
 OLD = """def f(x):
     y = x + 1

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.recorder.target import Target
-from compilescope.repair.trials.verifier import measure
-from compilescope.repair.trials.version import Version
-from compilescope.repair.trials.warm.parent import WarmParent
-from compilescope.repair.trials.workbench import Workbench
+from compilescope.change.repair.trials.verifier import measure
+from compilescope.change.repair.trials.version import Version
+from compilescope.change.repair.trials.warm.parent import WarmParent
+from compilescope.change.repair.trials.workbench import Workbench
+from compilescope.instrument.recorder.target import Target
 
 pytestmark = [pytest.mark.torch]
 PROGRAM = """

@@ -50,18 +50,18 @@ from compilescope.backends.islands.records import (
 )
 from compilescope.backends.islands.support import NodeJudgement, NodeRefusal
 from compilescope.backends.mock.messages import ConstraintError
-from compilescope.errors import ToolError
-from compilescope.model.bodies import GraphStage, Measurement
-from compilescope.model.graph import Graph
-from compilescope.rules.hardware.checks import check_graph
-from compilescope.rules.hardware.constraint import Breach
-from compilescope.torchapi.calls.operators import Effects, find_effects, find_input_views
-from compilescope.torchapi.compilation.current import current_compile_id
-from compilescope.torchapi.graphs.described_graph import DynamoLines, describe_graph
-from compilescope.torchapi.graphs.fx import portable
-from compilescope.torchapi.inductor.graph_compiles import compile_through_aot
-from compilescope.torchapi.sinks import active_sinks
-from compilescope.torchapi.stacks import callers
+from compilescope.base.errors import ToolError
+from compilescope.instrument.torchapi.calls.operators import Effects, find_effects, find_input_views
+from compilescope.instrument.torchapi.compilation.current import current_compile_id
+from compilescope.instrument.torchapi.graphs.described_graph import DynamoLines, describe_graph
+from compilescope.instrument.torchapi.graphs.fx import portable
+from compilescope.instrument.torchapi.inductor.graph_compiles import compile_through_aot
+from compilescope.instrument.torchapi.sinks import active_sinks
+from compilescope.instrument.torchapi.stacks import callers
+from compilescope.knowledge.rules.hardware.checks import check_graph
+from compilescope.knowledge.rules.hardware.constraint import Breach
+from compilescope.record.bodies import GraphStage, Measurement
+from compilescope.record.graph import Graph
 
 
 class AcceleratorAdapter(IslandCompiler):

@@ -18,8 +18,10 @@ from compilescope.backends.operator_names import (
     unknown_names,
     warn_of,
 )
-from compilescope.model.byte_counts import parse_bytes
-from compilescope.model.device import (
+from compilescope.knowledge.rules.hardware.checks import constraints_of
+from compilescope.knowledge.rules.hardware.constraint import Constraint
+from compilescope.record.byte_counts import parse_bytes
+from compilescope.record.device import (
     DTYPE_ALIASES,
     DTYPES,
     Alignment,
@@ -30,8 +32,6 @@ from compilescope.model.device import (
     Ops,
     Shapes,
 )
-from compilescope.rules.hardware.checks import constraints_of
-from compilescope.rules.hardware.constraint import Constraint
 
 
 class AcceleratorCapabilities:

@@ -19,8 +19,13 @@ import torch
 from compilescope.backends.adapters.island import UNSAID, AdapterWork
 from compilescope.backends.islands.pieces import Piece
 from compilescope.backends.islands.records import GraphEntry, WrongnessCheck
-from compilescope.model.body import Verdict
-from compilescope.torchapi.calls.operators import OperatorWatch, is_compiled, is_random, is_view
+from compilescope.instrument.torchapi.calls.operators import (
+    OperatorWatch,
+    is_compiled,
+    is_random,
+    is_view,
+)
+from compilescope.record.body import Verdict
 
 _INPUTS = "inputs-changed"
 _SIDE = "wrong-side"

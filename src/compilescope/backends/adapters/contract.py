@@ -15,8 +15,8 @@ from typing import Any, Literal
 from torch.fx import GraphModule
 
 from compilescope.backends.adapters.capabilities import AcceleratorCapabilities
-from compilescope.errors import ToolError
-from compilescope.model.device import Device
+from compilescope.base.errors import ToolError
+from compilescope.record.device import Device
 
 _CHOICES: dict[str, tuple[str, ...]] = {
     "fallback": ("eager", "inductor", "refuse"),

@@ -10,8 +10,8 @@ from typing import Any
 
 from torch.fx import GraphModule
 
-from compilescope.model.graph import Graph, Node
-from compilescope.rules.hardware.constraint import Breach, Constraint, is_op
+from compilescope.knowledge.rules.hardware.constraint import Breach, Constraint, is_op
+from compilescope.record.graph import Graph, Node
 
 CustomCheck = Callable[[Any], object]
 """Is given each `torch.fx.Node`, and returns what is wrong with it, or None."""

@@ -24,10 +24,10 @@ from compilescope.backends.adapters.custom_checks import FoundBreaches, custom_b
 from compilescope.backends.checks import CheckedGraph, check_portable
 from compilescope.backends.islands.pieces import Piece
 from compilescope.backends.islands.records import GraphEntry, IslandEntry, Ledger, WrongnessCheck
-from compilescope.torchapi.compilation.refusals import BackendRefusal
-from compilescope.torchapi.graphs.described_graph import describe_graph
-from compilescope.torchapi.graphs.values import with_values
-from compilescope.torchapi.inductor.graph_compiles import compile_with_inductor
+from compilescope.instrument.torchapi.compilation.refusals import BackendRefusal
+from compilescope.instrument.torchapi.graphs.described_graph import describe_graph
+from compilescope.instrument.torchapi.graphs.values import with_values
+from compilescope.instrument.torchapi.inductor.graph_compiles import compile_with_inductor
 
 log = logging.getLogger(__name__)
 UNSAID = "silent-fallback"

@@ -18,10 +18,10 @@ from compilescope.backends.adapters.contract import CompilationResult
 from compilescope.backends.checks import check_module
 from compilescope.backends.mock.configuration import Configuration, Dims, configure
 from compilescope.backends.mock.messages import say_default
-from compilescope.errors import ToolError
-from compilescope.model.device import Device
-from compilescope.settings import read_mock_settings
-from compilescope.torchapi.inductor.graph_compiles import compile_with_inductor
+from compilescope.base.errors import ToolError
+from compilescope.base.settings import read_mock_settings
+from compilescope.instrument.torchapi.inductor.graph_compiles import compile_with_inductor
+from compilescope.record.device import Device
 
 
 class InductorAdapter(AcceleratorAdapter):

@@ -13,9 +13,9 @@ from torch.fx import GraphModule
 
 from compilescope.backends.adapters.comparison import Opinion, compare_numbers, widened
 from compilescope.backends.islands.records import AdapterReport, WrongnessCheck
-from compilescope.model.body import Verdict
-from compilescope.torchapi.graphs.values import leaves_of, map_tensors
-from compilescope.torchapi.guards.cost import compiled_apart
+from compilescope.instrument.torchapi.graphs.values import leaves_of, map_tensors
+from compilescope.instrument.torchapi.guards.cost import compiled_apart
+from compilescope.record.body import Verdict
 
 OUTPUTS = "model-outputs"
 GRADIENTS = "model-gradients"

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 import torch
 
-from compilescope.errors import ToolError
-from compilescope.torchapi.graphs.values import size_hint
+from compilescope.base.errors import ToolError
+from compilescope.instrument.torchapi.graphs.values import size_hint
 
 log = logging.getLogger(__name__)
 

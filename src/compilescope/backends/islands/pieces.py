@@ -31,8 +31,8 @@ from compilescope.backends.islands.support import (
     island_graph,
     island_refusal,
 )
-from compilescope.torchapi.calls.operators import is_higher_order, is_view
-from compilescope.torchapi.graphs.values import symbol_of, symbols_in
+from compilescope.instrument.torchapi.calls.operators import is_higher_order, is_view
+from compilescope.instrument.torchapi.graphs.values import symbol_of, symbols_in
 
 _OUTSIDE = ("placeholder", "get_attr", "output")
 

@@ -18,12 +18,12 @@ from typing import Literal
 import msgspec
 
 from compilescope.backends.islands.support import NodeJudgement, NodeRefusal
-from compilescope.graphs.flops import count_flops, is_counted
-from compilescope.graphs.statistics import Amount, amount_of, tensor_bytes
-from compilescope.model.body import GraphStage, Verdict
-from compilescope.model.graph import Node, TensorInfo
-from compilescope.model.stack import Frame
-from compilescope.rules.hardware.constraint import is_parameter
+from compilescope.knowledge.rules.hardware.constraint import is_parameter
+from compilescope.record.body import GraphStage, Verdict
+from compilescope.record.graph import Node, TensorInfo
+from compilescope.record.graphs.flops import count_flops, is_counted
+from compilescope.record.graphs.statistics import Amount, amount_of, tensor_bytes
+from compilescope.record.stack import Frame
 
 IslandStatus = Literal["compiled", "partial", "emulated", "fallback", "failed"]
 """`emulated`: the adapter says that it stands in for a device. `fallback`: the adapter handed back

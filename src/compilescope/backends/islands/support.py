@@ -11,14 +11,11 @@ from typing import Literal
 
 import msgspec
 
-from compilescope.graphs.user_lines import user_lines
-from compilescope.model.graph import Graph, Node
-from compilescope.model.stack import Frame
-from compilescope.rules.constraints.dtype import DtypeConstraint
-from compilescope.rules.constraints.layout import LayoutConstraint
-from compilescope.rules.constraints.memory import MemoryConstraint
-from compilescope.rules.hardware.checks import check_graph
-from compilescope.rules.hardware.constraint import (
+from compilescope.knowledge.rules.constraints.dtype import DtypeConstraint
+from compilescope.knowledge.rules.constraints.layout import LayoutConstraint
+from compilescope.knowledge.rules.constraints.memory import MemoryConstraint
+from compilescope.knowledge.rules.hardware.checks import check_graph
+from compilescope.knowledge.rules.hardware.constraint import (
     Breach,
     Constraint,
     is_op,
@@ -26,8 +23,11 @@ from compilescope.rules.hardware.constraint import (
     shown_op,
     values,
 )
-from compilescope.rules.hardware.op_names import OpPatterns
-from compilescope.rules.hardware.operands import note_unasked
+from compilescope.knowledge.rules.hardware.op_names import OpPatterns
+from compilescope.knowledge.rules.hardware.operands import note_unasked
+from compilescope.record.graph import Graph, Node
+from compilescope.record.graphs.user_lines import user_lines
+from compilescope.record.stack import Frame
 
 Unsure = Literal["host", "device"]
 

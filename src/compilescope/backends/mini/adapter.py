@@ -28,10 +28,10 @@ from compilescope.backends.mini.library import (
     load_library,
 )
 from compilescope.backends.mini.translation import OPS, MiniOutput, Translation, refusal, translate
-from compilescope.errors import ToolError
-from compilescope.settings import read_mini_settings
-from compilescope.torchapi.calls.operators import decompositions_for, plain_attention
-from compilescope.torchapi.graphs.values import symbols_in
+from compilescope.base.errors import ToolError
+from compilescope.base.settings import read_mini_settings
+from compilescope.instrument.torchapi.calls.operators import decompositions_for, plain_attention
+from compilescope.instrument.torchapi.graphs.values import symbols_in
 
 _counting = threading.Lock()
 

@@ -23,14 +23,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from compilescope.errors import ToolError
-from compilescope.settings import cache_folder, named_cxx, read_mini_settings
+from compilescope.base.errors import ToolError
+from compilescope.base.package import PACKAGE
+from compilescope.base.settings import cache_folder, named_cxx, read_mini_settings
 
 _LIMIT_S = 600
 """For one command of the build. Chosen: minutes on a slow machine; more is a build that hangs."""
 _LAST_LINES = 6
 """Of the errors. Chosen: what a message can show."""
-_PACKAGE = Path(__file__).resolve().parents[2]
+_PACKAGE = Path(PACKAGE).resolve()
 log = logging.getLogger(__name__)
 VERSION = 1
 """Of the C interface and the text format that this file speaks."""

@@ -25,7 +25,7 @@ from compilescope.backends.mini.builder import (
 )
 from compilescope.backends.mini.ops import creation, lookups, matmul, pointwise, reductions, views
 from compilescope.backends.mini.ops.views import GETITEM
-from compilescope.torchapi.graphs.values import size_hint
+from compilescope.instrument.torchapi.graphs.values import size_hint
 
 
 class MiniOutput(NamedTuple):

@@ -20,24 +20,18 @@ from typing import Any
 import msgspec
 from torch.fx import GraphModule
 
-from compilescope.analysis.stages.printed_graph import portable_graphs, read_printed
 from compilescope.backends.checks import CheckedGraph, ConstraintViolation, check_portable, graph_of
 from compilescope.backends.mock.backend import CheckedModule, MockBackend, Reproduce, judge, log
 from compilescope.backends.mock.configuration import Configuration, configure
-from compilescope.errors import ToolError
-from compilescope.graphs.statistics import GraphStatistics, graph_statistics
-from compilescope.graphs.user_lines import placed
-from compilescope.model.bodies import GraphStage
-from compilescope.model.graph import Graph, encode_graph
-from compilescope.rules.hardware.memory import Peak, peak_memory
-from compilescope.torchapi.compilation.current import (
+from compilescope.base.errors import ToolError
+from compilescope.instrument.torchapi.compilation.current import (
     current_compile_id,
     current_contexts,
     current_model,
     is_restart,
 )
-from compilescope.torchapi.graphs.fx import origins, portable
-from compilescope.torchapi.inductor.graph_compiles import (
+from compilescope.instrument.torchapi.graphs.fx import origins, portable
+from compilescope.instrument.torchapi.inductor.graph_compiles import (
     Direction,
     aten_graphs,
     input_positions,
@@ -45,6 +39,12 @@ from compilescope.torchapi.inductor.graph_compiles import (
     mode_options,
     readable,
 )
+from compilescope.knowledge.analysis.stages.printed_graph import portable_graphs, read_printed
+from compilescope.knowledge.rules.hardware.memory import Peak, peak_memory
+from compilescope.record.bodies import GraphStage
+from compilescope.record.graph import Graph, encode_graph
+from compilescope.record.graphs.statistics import GraphStatistics, graph_statistics
+from compilescope.record.graphs.user_lines import placed
 
 _WORD = re.compile(r"\W+")
 _STAGES: dict[str, GraphStage] = {

@@ -25,11 +25,11 @@ from compilescope.backends.checks import (
 )
 from compilescope.backends.mock.configuration import Configuration, configure, configure_by_options
 from compilescope.backends.mock.messages import ConstraintError, say_default, warning_text
-from compilescope.errors import ToolError
-from compilescope.model.bodies import ReproWritten
-from compilescope.settings import read_settings
-from compilescope.torchapi.compilation.current import current_contexts
-from compilescope.torchapi.compilation.refusals import BackendMisuse
+from compilescope.base.errors import ToolError
+from compilescope.base.settings import read_settings
+from compilescope.instrument.torchapi.compilation.current import current_contexts
+from compilescope.instrument.torchapi.compilation.refusals import BackendMisuse
+from compilescope.record.bodies import ReproWritten
 
 log = logging.getLogger(__package__)
 

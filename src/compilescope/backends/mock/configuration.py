@@ -17,16 +17,16 @@ from compilescope.backends.operator_names import (
     unknown_names,
     warn_of,
 )
-from compilescope.errors import ToolError
-from compilescope.model.byte_counts import parse_bytes
-from compilescope.model.device import ALL_DIMS, AlignedDims, Alignment, Device
-from compilescope.model.graph import Graph
-from compilescope.rules.constraints.memory import MemoryConstraint
-from compilescope.rules.constraints.operators import UnsupportedOpsConstraint
-from compilescope.rules.constraints.shape import ShapeConstraint
-from compilescope.rules.hardware.checks import check_graph, constraints_of
-from compilescope.rules.hardware.constraint import Constraint, default_device
-from compilescope.settings import MockSettings, read_mock_settings
+from compilescope.base.errors import ToolError
+from compilescope.base.settings import MockSettings, read_mock_settings
+from compilescope.knowledge.rules.constraints.memory import MemoryConstraint
+from compilescope.knowledge.rules.constraints.operators import UnsupportedOpsConstraint
+from compilescope.knowledge.rules.constraints.shape import ShapeConstraint
+from compilescope.knowledge.rules.hardware.checks import check_graph, constraints_of
+from compilescope.knowledge.rules.hardware.constraint import Constraint, default_device
+from compilescope.record.byte_counts import parse_bytes
+from compilescope.record.device import ALL_DIMS, AlignedDims, Alignment, Device
+from compilescope.record.graph import Graph
 
 UNNAMED = "mock"
 """What a device is called that has no name."""

@@ -11,11 +11,11 @@ from types import FrameType
 
 from compilescope.backends.checks import CheckedGraph, ConstraintViolation
 from compilescope.backends.mock.configuration import Configuration
-from compilescope.model.byte_counts import shown_bytes
-from compilescope.model.device import Device
-from compilescope.rules.constraints.layout import layout_words
-from compilescope.rules.hardware.sizes import rule_words
-from compilescope.torchapi.compilation.refusals import BackendRefusal
+from compilescope.instrument.torchapi.compilation.refusals import BackendRefusal
+from compilescope.knowledge.rules.constraints.layout import layout_words
+from compilescope.knowledge.rules.hardware.sizes import rule_words
+from compilescope.record.byte_counts import shown_bytes
+from compilescope.record.device import Device
 
 # Chosen: columns of a message that a terminal of eighty shows whole, and of what begins its lines.
 _WIDTH = 79

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from functools import cache
 
+from compilescope.base.plugins import discover
 from compilescope.logs.format import Format
-from compilescope.plugins import discover
 
 
 @cache

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from compilescope.logs.format import LogSource, Writer
 from compilescope.logs.text.lines import Tag
-from compilescope.model.bodies import Body, GraphCompiled
-from compilescope.model.stack import Frame
+from compilescope.record.bodies import Body, GraphCompiled
+from compilescope.record.stack import Frame
 
 _MOST_PROCESSES = 4096
 """Chosen: a bound for memory, for logs with made-up ids."""

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from compilescope.logs.text.dynamo.frames import is_program, origin
 from compilescope.logs.text.lines import plain
-from compilescope.model.logged import ModuleStage, OpPlace
-from compilescope.model.stack import CodeRef, Frame, plain_function_name
+from compilescope.record.logged import ModuleStage, OpPlace
+from compilescope.record.stack import CodeRef, Frame, plain_function_name
 
 _OP = re.compile(rb'\s*(?:%[\w$.:#%, -]{1,4000}? = )?"?([A-Za-z_][\w$]*\.[\w$.]+)"?[ (<]')
 _OPS = re.compile(_OP.pattern.replace(rb"\s*(?:%", rb"^ +(?:%", 1), re.M)

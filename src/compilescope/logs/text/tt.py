@@ -16,9 +16,9 @@ import msgspec
 from compilescope.logs.text.console import Announced, Console, ConsoleProcess
 from compilescope.logs.text.lines import UNTAGGED, Tag, plain
 from compilescope.logs.text.mlir import ModuleBody, goes_on, run_body
-from compilescope.model.bodies import GraphCompiled, GraphExecuted, LogLine
-from compilescope.model.logged import ModuleStage, OpPlace
-from compilescope.model.stack import CodeRef, Frame
+from compilescope.record.bodies import GraphCompiled, GraphExecuted, LogLine
+from compilescope.record.logged import ModuleStage, OpPlace
+from compilescope.record.stack import CodeRef, Frame
 
 _RUNTIME = re.compile(
     rb"^\[?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.\d]*\]? .*\|\s*(?P<level>\w+)\s*\| (?P<text>.*)"

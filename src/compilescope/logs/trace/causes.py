@@ -11,10 +11,10 @@ import msgspec
 
 from compilescope.logs.trace.process import TracedCompilation, TracedProcess
 from compilescope.logs.trace.record import ShapeMeta, TraceRecord
-from compilescope.model.bodies import GuardSet, Recompile
-from compilescope.model.guards import KIND, count_kinds
-from compilescope.model.logged import ShapeAction, SymbolicShape
-from compilescope.model.stack import CodeRef
+from compilescope.record.bodies import GuardSet, Recompile
+from compilescope.record.guards import KIND, count_kinds
+from compilescope.record.logged import ShapeAction, SymbolicShape
+from compilescope.record.stack import CodeRef
 
 if TYPE_CHECKING:
     from compilescope.logs.words.break_words import BreakWords

@@ -10,15 +10,15 @@ from compilescope.logs.trace.causes import write_recompile
 from compilescope.logs.trace.process import TracedCompilation, TracedProcess
 from compilescope.logs.trace.record import MetricsMeta, TraceRecord
 from compilescope.logs.words.tracebacks import make_frame, read_traceback, user_part
-from compilescope.model.bodies import (
+from compilescope.record.bodies import (
     CompileFailed,
     CompileTime,
     CudagraphSkip,
     FrameSkipped,
     SkipCause,
 )
-from compilescope.model.break_text import BreakTexts, is_untyped
-from compilescope.model.stack import CodeRef, Frame
+from compilescope.record.break_text import BreakTexts, is_untyped
+from compilescope.record.stack import CodeRef, Frame
 
 _MOST_WORDS = 4000
 """Letters. Chosen: as of other errors."""

@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 import msgspec
 
+from compilescope.base.patterns import late
 from compilescope.logs.trace.process import TracedProcess
 from compilescope.logs.trace.record import TraceRecord
-from compilescope.model.bodies import GraphCaptured, GraphStage, KernelEmitted
-from compilescope.model.cache_key import cache_access
-from compilescope.model.graph import KernelCall, KernelOrigins, Origins, encode_origins
-from compilescope.patterns import late
+from compilescope.record.bodies import GraphCaptured, GraphStage, KernelEmitted
+from compilescope.record.cache_key import cache_access
+from compilescope.record.graph import KernelCall, KernelOrigins, Origins, encode_origins
 
 STAGES: dict[str, GraphStage] = {
     "dynamo_output_graph": "dynamo",

@@ -8,8 +8,8 @@ from collections import Counter
 
 import msgspec
 
-from compilescope.model.bodies import CompilePhases
-from compilescope.model.phases import SeenPhase, by_compilation, recorded
+from compilescope.record.bodies import CompilePhases
+from compilescope.record.phases import SeenPhase, by_compilation, recorded
 
 # Chosen: bounds for memory, and a tooltip's length.
 _LONGEST_DETAIL = 200

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from compilescope.base.patterns import late
 from compilescope.logs.format import LogSource, Writer
 from compilescope.logs.trace.phases import Phases
 from compilescope.logs.trace.record import StackFrame, TraceRecord
 from compilescope.logs.words.tracebacks import make_frame
-from compilescope.model.bodies import Body, CacheEntryMiss, GraphBreak, Unknown
-from compilescope.model.guards import WholeFiles
-from compilescope.model.logged import TraceRecords
-from compilescope.model.stack import CodeRef, Frame, plain_function_name
-from compilescope.patterns import late
+from compilescope.record.bodies import Body, CacheEntryMiss, GraphBreak, Unknown
+from compilescope.record.guards import WholeFiles
+from compilescope.record.logged import TraceRecords
+from compilescope.record.stack import CodeRef, Frame, plain_function_name
 
 if TYPE_CHECKING:
     from compilescope.logs.words.break_words import BreakWords

@@ -11,13 +11,13 @@ from collections.abc import Callable
 
 import msgspec
 
+from compilescope.base.patterns import late
 from compilescope.logs.format import LogSource, Writer
 from compilescope.logs.trace import causes, frames, graphs
 from compilescope.logs.trace.phases import ReadyEvent
 from compilescope.logs.trace.process import TracedProcess
 from compilescope.logs.trace.record import ENVELOPE, HEAD, TraceLine, TraceRecord
-from compilescope.model.bodies import Unknown
-from compilescope.patterns import late
+from compilescope.record.bodies import Unknown
 
 _LINE_START = late(rb"\n(?!\t)")
 # Chosen: bounds for files of any content.

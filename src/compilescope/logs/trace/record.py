@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from compilescope.patterns import late
+from compilescope.base.patterns import late
 
 HEAD = late(
     rb"[VIWEC](\d{4} \d\d:\d\d:\d\d)\.(\d{1,9}) (\d{1,10}) [^\s\]]{1,1000}:\d{1,9}\] "

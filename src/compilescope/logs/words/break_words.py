@@ -10,16 +10,16 @@ import re
 
 import msgspec
 
+from compilescope.base.patterns import late
 from compilescope.logs.words.tracebacks import (
     make_frame,
     read_traceback,
     user_part,
     without_false_column,
 )
-from compilescope.model.bodies import BreakOutcome, GraphBreak
-from compilescope.model.break_text import BreakTexts
-from compilescope.model.stack import CodeRef, Frame
-from compilescope.patterns import late
+from compilescope.record.bodies import BreakOutcome, GraphBreak
+from compilescope.record.break_text import BreakTexts
+from compilescope.record.stack import CodeRef, Frame
 
 _PLACE = late(
     r"Graph break (?:\(.{0,200}?\) )?(?:in user code )?at "

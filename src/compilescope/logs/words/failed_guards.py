@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from compilescope.model.bodies import CacheEntryMiss, FailedGuard, Guard
-from compilescope.model.guards import WholeFiles, guard_place, readable
-from compilescope.model.python_text import read_literal
-from compilescope.model.stack import Frame, innermost_user_frame
-from compilescope.patterns import late
+from compilescope.base.patterns import late
+from compilescope.record.bodies import CacheEntryMiss, FailedGuard, Guard
+from compilescope.record.guards import WholeFiles, guard_place, readable
+from compilescope.record.python_text import read_literal
+from compilescope.record.stack import Frame, innermost_user_frame
 
 _TENSOR = late(
     r"^check_tensor\(.{0,1000}?, (?P<type>[^,()]{1,200}), "

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 
-from compilescope.model.bodies import CacheEntryMiss, FailedGuard
-from compilescope.model.guards import WholeFiles, guard_place, readable, without_comment
-from compilescope.patterns import late
+from compilescope.base.patterns import late
+from compilescope.record.bodies import CacheEntryMiss, FailedGuard
+from compilescope.record.guards import WholeFiles, guard_place, readable, without_comment
 
 _ENTRY = late(r"^\s*(?:- )?(?P<id>\[?!?\d+/\d+(?:_\d+)?(?:/\d+)?\]?): (?P<words>.*)\Z", re.S)
 _TENSOR = late(

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from compilescope.base.patterns import late
 from compilescope.logs.source_files import line_here
-from compilescope.model.python_text import parse_python
-from compilescope.model.stack import Frame, origin_of, plain_function_name
-from compilescope.patterns import late
+from compilescope.record.python_text import parse_python
+from compilescope.record.stack import Frame, origin_of, plain_function_name
 
 _LONGEST = 2000
 """Letters of an expression that is parsed. Chosen: it bounds the time."""

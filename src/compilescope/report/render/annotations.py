@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import posixpath
 
-from compilescope.analysis.gate.verdict import GateCheck, Judgement
-from compilescope.findings.finding import Finding
+from compilescope.base.texts import visible
+from compilescope.knowledge.analysis.gate.verdict import GateCheck, Judgement
+from compilescope.knowledge.findings.finding import Finding
 from compilescope.report.finding import advice_text
-from compilescope.texts import visible
 
 
 def to_annotations(judgement: Judgement, workspace: str = "") -> str:

@@ -11,9 +11,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from compilescope.patterns import late
+from compilescope.base.patterns import late
+from compilescope.base.texts import visible
 from compilescope.report.render.safe_html import escape
-from compilescope.texts import visible
 
 _DIGITS = r"\d(?:_?\d)*"
 _NAME = r"[A-Za-z_]\w*"

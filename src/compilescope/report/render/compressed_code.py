@@ -18,10 +18,10 @@ from typing import Any
 import msgspec
 from markupsafe import Markup
 
+from compilescope.base.texts import encode_json, visible
 from compilescope.report.blocks import Pane, Panes
 from compilescope.report.render.code_colors import WORDS
 from compilescope.report.render.code_lines import folded
-from compilescope.texts import encode_json, visible
 
 _FULL = 500_000
 """Characters of lines in a box, after which another is begun: some milliseconds to unpack. Chosen:

@@ -17,7 +17,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from compilescope.digests import sha256
+from compilescope.base.digests import sha256
+from compilescope.base.texts import encode_json, visible
 from compilescope.report.blocks import (
     Bar,
     Block,
@@ -46,7 +47,6 @@ from compilescope.report.render.safe_html import clean, is_address
 from compilescope.report.render.source_file import source_file_values
 from compilescope.report.render.spans import duration, label_class, round_ticks, taken
 from compilescope.report.render.visible_blocks import cleaned
-from compilescope.texts import encode_json, visible
 
 _CELL_PX = 22
 """Chosen: a line of text and a gap."""

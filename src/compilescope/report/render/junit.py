@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from compilescope.analysis.gate.verdict import GateCheck, Judgement
-from compilescope.findings.finding import Finding
-from compilescope.model.stack import place_of
+from compilescope.base.texts import visible
+from compilescope.knowledge.analysis.gate.verdict import GateCheck, Judgement
+from compilescope.knowledge.findings.finding import Finding
+from compilescope.record.stack import place_of
 from compilescope.report.finding import advice_text
 from compilescope.report.places import place, shown_path
-from compilescope.texts import visible
 
 _SUITE = "compilescope"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from compilescope.base.texts import as_prose, begun, code_span, fenced
 from compilescope.report.blocks import (
     Block,
     Branch,
@@ -43,7 +44,6 @@ from compilescope.report.render.safe_html import is_outside
 from compilescope.report.render.source_file import text_lines
 from compilescope.report.render.spans import duration, taken
 from compilescope.report.render.visible_blocks import cleaned_document
-from compilescope.texts import as_prose, begun, code_span, fenced
 
 # Chosen: bars of a lane and lines of a stage; a comment or an issue stays readable.
 _MOST_BARS = 40

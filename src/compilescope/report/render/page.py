@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from compilescope.digests import sha256
-from compilescope.model.uncollected import uncollected
-from compilescope.patterns import late
+from compilescope.base.digests import sha256
+from compilescope.base.patterns import late
+from compilescope.record.uncollected import uncollected
 from compilescope.report.blocks import Block, Document, Fold, Item
 from compilescope.report.render.compressed_code import open_shelf, packed_code
 from compilescope.report.render.html import amount, draw_template, scripts, styles

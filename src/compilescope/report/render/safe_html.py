@@ -9,8 +9,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from compilescope.patterns import late
-from compilescope.texts import visible
+from compilescope.base.patterns import late
+from compilescope.base.texts import visible
 
 
 def escape(text: str) -> str:

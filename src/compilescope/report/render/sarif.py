@@ -16,14 +16,14 @@ from urllib.parse import quote
 
 import msgspec
 
-from compilescope.findings.finding import Finding
-from compilescope.model.stack import origin_of
-from compilescope.registry.pages import Pages
+from compilescope.base.texts import plain_json, visible
+from compilescope.base.version import VERSION
+from compilescope.knowledge.findings.finding import Finding
+from compilescope.knowledge.registry.pages import Pages
+from compilescope.knowledge.rules.causes.catalogue import RuleWords, rule_words
+from compilescope.record.stack import origin_of
 from compilescope.report.blocks import Document, ShownRun
 from compilescope.report.finding import advice_text
-from compilescope.rules.causes.catalogue import RuleWords, rule_words
-from compilescope.texts import plain_json, visible
-from compilescope.version import VERSION
 
 DOCS = "https://github.com/compilescope/compilescope/tree/main/docs"
 SCHEMA = (

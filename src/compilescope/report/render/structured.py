@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from compilescope.analysis.digest import Digest
-from compilescope.analysis.json_form import digest_json, findings_json
-from compilescope.analysis.overview import Overview
+from compilescope.base.texts import plain_json
+from compilescope.knowledge.analysis.digest import Digest
+from compilescope.knowledge.analysis.json_form import digest_json, findings_json
+from compilescope.knowledge.analysis.overview import Overview
 from compilescope.report.blocks import Document, Quote
-from compilescope.texts import plain_json
 
 SCHEMA = 1
 """Of the document, whose keys are in docs/reference/json.md."""

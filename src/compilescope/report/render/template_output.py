@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 from markupsafe import Markup, escape
 
+from compilescope.base.texts import visible
 from compilescope.report.render.safe_html import finalize
-from compilescope.texts import visible
 
 
 class Loop(msgspec.Struct, frozen=True):

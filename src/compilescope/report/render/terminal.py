@@ -12,7 +12,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 from rich.tree import Tree as RichTree
 
-from compilescope.patterns import late
+from compilescope.base.patterns import late
 from compilescope.report.blocks import (
     Bar,
     Block,

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from compilescope.base.texts import visible
 from compilescope.report.blocks import Document, Excerpt, Listing, MarkedLine, SourceFile
-from compilescope.texts import visible
 
 T = TypeVar("T")
 

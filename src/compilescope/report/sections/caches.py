@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compilescope.analysis.cache_lookups import CACHE_NAMES, Bypass
-from compilescope.model.bodies import KernelEmitted
+from compilescope.knowledge.analysis.cache_lookups import CACHE_NAMES, Bypass
+from compilescope.record.bodies import KernelEmitted
 from compilescope.report.blocks import Block, Facts, Item, Paragraph, Span, Words, note, words
 from compilescope.report.places import count, place
 from compilescope.report.section import Reading, Section

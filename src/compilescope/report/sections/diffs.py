@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from compilescope.analysis.benchmarks import is_benchmark
-from compilescope.findings.differences import DifferenceFinding
-from compilescope.model.bodies import DiffOutcome, TensorDiff
-from compilescope.model.outcomes import ErrorGrid, ErrorProfile
+from compilescope.knowledge.analysis.benchmarks import is_benchmark
+from compilescope.knowledge.findings.differences import DifferenceFinding
+from compilescope.record.bodies import DiffOutcome, TensorDiff
+from compilescope.record.outcomes import ErrorGrid, ErrorProfile
 from compilescope.report.blocks import (
     Block,
     Excerpt,

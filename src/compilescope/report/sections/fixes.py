@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from compilescope.fixes.stored import StoredFix, stored_fix
-from compilescope.model.bodies import FixAttempt
-from compilescope.model.event import Event
+from compilescope.change.fixes.stored import StoredFix, stored_fix
+from compilescope.record.bodies import FixAttempt
+from compilescope.record.event import Event
+from compilescope.record.fix_search import COUNTS, in_counts
 from compilescope.report.blocks import (
     Block,
     Diff,
@@ -22,10 +23,8 @@ from compilescope.report.blocks import (
     words,
 )
 from compilescope.report.fix_search import (
-    COUNTS,
     UNCOVERED,
     how_proven,
-    in_counts,
     uncovered_blocks,
 )
 from compilescope.report.placements import PLACEMENTS, placement_blocks

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.model.bodies import CheckOutcome
+from compilescope.record.bodies import CheckOutcome
 from compilescope.report.blocks import Block, Paragraph, note
 from compilescope.report.gate import limits_table, verdict_words
 from compilescope.report.section import Reading, Section

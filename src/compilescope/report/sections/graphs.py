@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from compilescope.analysis.stages.panes import GraphFigures, graph_figures, stage_title
-from compilescope.analysis.stages.printed_graph import PrintedGraph
-from compilescope.analysis.stages.reader import StageReader
-from compilescope.analysis.stages.staged_graphs import StagedGraph, compilation
-from compilescope.model.stack import CodeRef
-from compilescope.model.uncollected import uncollected
+from compilescope.knowledge.analysis.stages.panes import GraphFigures, graph_figures, stage_title
+from compilescope.knowledge.analysis.stages.printed_graph import PrintedGraph
+from compilescope.knowledge.analysis.stages.reader import StageReader
+from compilescope.knowledge.analysis.stages.staged_graphs import StagedGraph, compilation
+from compilescope.record.stack import CodeRef
+from compilescope.record.uncollected import uncollected
 from compilescope.report.blocks import (
     Block,
     Facts,

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from compilescope.analysis.guarded_graphs import GuardedGraph, guard_groups, guarded_graphs
+from compilescope.knowledge.analysis.guarded_graphs import (
+    GuardedGraph,
+    guard_groups,
+    guarded_graphs,
+)
 from compilescope.report.blocks import Block, Fold, Paragraph, Table, note, words
 from compilescope.report.guards import group_item
 from compilescope.report.places import count

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from compilescope.analysis.logged.answers import Answers, LoggedBreak, answers
-from compilescope.analysis.logged.fallbacks import MOST_SOUGHT, FallbackOp
-from compilescope.analysis.logged.graphs import MEANINGS, REMEDIES, LoggedGraph
-from compilescope.analysis.logged.verdict import LogVerdict
-from compilescope.analysis.partial_digest import is_long
+from compilescope.knowledge.analysis.logged.answers import Answers, LoggedBreak, answers
+from compilescope.knowledge.analysis.logged.fallbacks import MOST_SOUGHT, FallbackOp
+from compilescope.knowledge.analysis.logged.graphs import MEANINGS, REMEDIES, LoggedGraph
+from compilescope.knowledge.analysis.logged.verdict import LogVerdict
+from compilescope.knowledge.analysis.partial_digest import is_long
 from compilescope.report.blocks import (
     Block,
     Excerpt,

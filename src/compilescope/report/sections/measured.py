@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
-from compilescope.analysis.benchmarks import is_benchmark
-from compilescope.analysis.cost import is_by_device
-from compilescope.analysis.sweeps import is_sweep
-from compilescope.model.bodies import ProcessStarted, RegionTime
+from compilescope.knowledge.analysis.benchmarks import is_benchmark
+from compilescope.knowledge.analysis.cost import is_by_device
+from compilescope.knowledge.analysis.sweeps import is_sweep
+from compilescope.record.bodies import ProcessStarted, RegionTime
 from compilescope.report.benchmark_words import machine_lines
 from compilescope.report.blocks import Block, Facts, Fold, Paragraph, Table, Words, note, words
 from compilescope.report.places import count, first_few

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.model.bodies import Measurement
+from compilescope.record.bodies import Measurement
 from compilescope.report.blocks import Block, Heading, Table, Words, note, words
 from compilescope.report.section import Reading, Section
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.analysis.ranks import Divergence, RankReport, compare_ranks
+from compilescope.knowledge.analysis.ranks import Divergence, RankReport, compare_ranks
 from compilescope.report.blocks import Block, Heading, Item, Paragraph, Span, Table, words
 from compilescope.report.places import count, place
 from compilescope.report.section import Reading, Section

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from compilescope.model.bodies import MinifyOutcome
-from compilescope.model.event import Event
+from compilescope.record.bodies import MinifyOutcome
+from compilescope.record.event import Event
 from compilescope.report.blocks import (
     Block,
     CodeLine,

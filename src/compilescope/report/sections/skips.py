@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.findings.eager import UnexplainedSkip
+from compilescope.knowledge.findings.eager import UnexplainedSkip
 from compilescope.report.blocks import Block, Item, Paragraph, Span, words
 from compilescope.report.places import place
 from compilescope.report.section import Reading, Section, first_items

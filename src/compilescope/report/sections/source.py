@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from compilescope.analysis.line_costs import (
+from compilescope.knowledge.analysis.line_costs import (
     FileLoss,
     LineAmount,
     LineLoss,
@@ -13,9 +13,9 @@ from compilescope.analysis.line_costs import (
     stripes,
     with_kernels,
 )
-from compilescope.analysis.stages.source import Functions
-from compilescope.findings.finding import Finding
-from compilescope.model.bodies import StepsProfiled
+from compilescope.knowledge.analysis.stages.source import Functions
+from compilescope.knowledge.findings.finding import Finding
+from compilescope.record.bodies import StepsProfiled
 from compilescope.report.blocks import (
     Block,
     GutterCell,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from compilescope.analysis.findings import distinct
-from compilescope.findings.finding import Finding
-from compilescope.findings.recompiles import RecompileFinding, is_of_size
+from compilescope.knowledge.analysis.findings import distinct
+from compilescope.knowledge.findings.finding import Finding
+from compilescope.knowledge.findings.recompiles import RecompileFinding, is_of_size
 from compilescope.report.blocks import Block
 from compilescope.report.cause_list import cause_item
 from compilescope.report.section import Reading, Section

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from compilescope.analysis.benchmarks import is_benchmark
-from compilescope.analysis.compile_shares import CompileShare, compile_shares
-from compilescope.analysis.digest import Digest
-from compilescope.analysis.sweeps import is_sweep
-from compilescope.model.bodies import GraphCompiled, LogRead, MinifyOutcome, TensorDiff
+from compilescope.knowledge.analysis.benchmarks import is_benchmark
+from compilescope.knowledge.analysis.compile_shares import CompileShare, compile_shares
+from compilescope.knowledge.analysis.digest import Digest
+from compilescope.knowledge.analysis.sweeps import is_sweep
+from compilescope.record.bodies import GraphCompiled, LogRead, MinifyOutcome, TensorDiff
 from compilescope.report.blocks import (
     Block,
     Facts,

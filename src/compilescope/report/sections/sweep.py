@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.analysis.sweeps import is_sweep, sweep_of
+from compilescope.knowledge.analysis.sweeps import is_sweep, sweep_of
 from compilescope.report.blocks import Block
 from compilescope.report.section import Reading, Section
 from compilescope.report.sweeps import sweep_blocks

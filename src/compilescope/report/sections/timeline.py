@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.analysis.timeline.lanes import (
+from compilescope.knowledge.analysis.timeline.lanes import (
     ATTEMPT,
     OUTSIDE,
     UNKNOWN,

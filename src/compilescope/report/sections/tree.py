@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compilescope.analysis.tree.compile_tree import compile_tree
-from compilescope.analysis.tree.frames import UnplacedItem
+from compilescope.knowledge.analysis.tree.compile_tree import compile_tree
+from compilescope.knowledge.analysis.tree.frames import UnplacedItem
 from compilescope.report.blocks import Block, Heading, Paragraph, Tree, note, words
 from compilescope.report.links import targets
 from compilescope.report.places import count, place

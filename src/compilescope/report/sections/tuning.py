@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.model.bodies import TuneAttempt, TuneOutcome
+from compilescope.record.bodies import TuneAttempt, TuneOutcome
 from compilescope.report.blocks import Block, Diff, Heading
 from compilescope.report.placements import PLACEMENTS, placement_blocks
 from compilescope.report.section import Reading, Section

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from compilescope.analysis.benchmarks import is_benchmark
-from compilescope.findings.violations import ViolationFinding, each_place_once, violations
+from compilescope.knowledge.analysis.benchmarks import is_benchmark
+from compilescope.knowledge.findings.violations import ViolationFinding, each_place_once, violations
 from compilescope.report.blocks import (
     Block,
     Document,

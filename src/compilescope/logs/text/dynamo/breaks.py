@@ -29,10 +29,10 @@ from compilescope.logs.text.dynamo.frames import (
 from compilescope.logs.text.dynamo.record import LogRecord, frame_key
 from compilescope.logs.words.break_words import read_break
 from compilescope.logs.words.tracebacks import make_frame, read_traceback, user_part
-from compilescope.model.bodies import BreakEcho, GraphBreak
-from compilescope.model.break_text import BreakTexts, parse_message
-from compilescope.model.python_text import read_literal
-from compilescope.model.stack import CodeRef, Frame
+from compilescope.record.bodies import BreakEcho, GraphBreak
+from compilescope.record.break_text import BreakTexts, parse_message
+from compilescope.record.python_text import read_literal
+from compilescope.record.stack import CodeRef, Frame
 
 _SKIPPED = re.compile(
     r"will skip tracing the frame (?P<name>\S{1,300}) "

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from compilescope.base.texts import whole_number
 from compilescope.logs.text.dynamo.record import LogRecord, frame_key
 from compilescope.logs.words.tracebacks import read_traceback, user_part
-from compilescope.model.guards import WholeFiles
-from compilescope.model.stack import CodeRef, Frame, Origin, origin_of, plain_function_name
-from compilescope.texts import whole_number
+from compilescope.record.guards import WholeFiles
+from compilescope.record.stack import CodeRef, Frame, Origin, origin_of, plain_function_name
 
 _COMPILERS = re.compile(
     r"(?:^|[/\\])(?:tt_torch|torch_xla|torch_plugin_tt|torch_xla2|torchax)[/\\]"

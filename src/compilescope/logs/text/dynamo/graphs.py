@@ -9,7 +9,7 @@ from compilescope.logs.text.console import Console, ConsoleProcess
 from compilescope.logs.text.dynamo.breaks import CompileReason
 from compilescope.logs.text.dynamo.frames import Frames
 from compilescope.logs.text.dynamo.record import LogRecord, frame_key
-from compilescope.model.bodies import GraphCaptured, GraphStage, KernelEmitted
+from compilescope.record.bodies import GraphCaptured, GraphStage, KernelEmitted
 
 _CALLING = re.compile(r"Step 2: calling compiler function (?P<name>.*\S)\s*$")
 _NODE = re.compile(r"^[ \t]+(?P<name>\w+)(?:[ \t]*:[ \t]*\"[^\"\n]*\")? = (?P<value>[^\n;]+)", re.M)

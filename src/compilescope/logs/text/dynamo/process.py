@@ -12,7 +12,7 @@ from compilescope.logs.text.dynamo.recompiles import Guards, Recompiles
 from compilescope.logs.text.dynamo.record import LogRecord, frame_key
 from compilescope.logs.text.dynamo.skips import Skips, read_error
 from compilescope.logs.text.lines import plain
-from compilescope.model.bodies import CompileTime, LogLine
+from compilescope.record.bodies import CompileTime, LogLine
 
 GRAPH_ARTIFACTS = ("graph_code", "graph", "aot_graphs", "aot_joint_graph", "post_grad_graphs")
 ARTIFACTS = frozenset(

@@ -19,9 +19,9 @@ from compilescope.logs.text.dynamo.record import LogRecord, frame_key
 from compilescope.logs.text.lines import plain
 from compilescope.logs.words.failed_guards import GuardFacts, explained, facts_of
 from compilescope.logs.words.recompile_words import read_reason
-from compilescope.model.bodies import CacheEntryMiss, Guard, GuardSet, Recompile
-from compilescope.model.guards import KIND, WholeFiles, count_kinds, read_guard_tree
-from compilescope.model.stack import CodeRef, Frame
+from compilescope.record.bodies import CacheEntryMiss, Guard, GuardSet, Recompile
+from compilescope.record.guards import KIND, WholeFiles, count_kinds, read_guard_tree
+from compilescope.record.stack import CodeRef, Frame
 
 _TITLE = re.compile(
     r"Recompiling function (?P<name>\S{1,300}) in (?P<file>.{1,1000}):(?P<line>\d{1,9})\s*$"

@@ -15,9 +15,9 @@ from compilescope.logs.text.dynamo.recompiles import Recompiles
 from compilescope.logs.text.dynamo.record import LogRecord, frame_key
 from compilescope.logs.text.lines import Tag, plain
 from compilescope.logs.words.tracebacks import read_traceback, user_part
-from compilescope.model.bodies import CompileFailed, FrameSkipped, LogLine, SkipCause
-from compilescope.model.break_text import BreakTexts, is_untyped
-from compilescope.model.stack import CodeRef, Frame
+from compilescope.record.bodies import CompileFailed, FrameSkipped, LogLine, SkipCause
+from compilescope.record.break_text import BreakTexts, is_untyped
+from compilescope.record.stack import CodeRef, Frame
 
 _WONT = re.compile(r"WON'T CONVERT (?P<name>\S+) (?P<file>.+) line (?P<line>\d{1,9})\s*$")
 _SKIPPING = re.compile(

@@ -6,11 +6,11 @@ import functools
 import re
 from dataclasses import dataclass, field
 
+from compilescope.base.texts import whole_number
 from compilescope.logs.text.dynamo.frames import recast
 from compilescope.logs.text.lines import plain
 from compilescope.logs.words.tracebacks import make_frame
-from compilescope.model.stack import Frame
-from compilescope.texts import whole_number
+from compilescope.record.stack import Frame
 
 PREFIX = re.compile(
     rb"(?P<kind>Unexpected Execution|Post Compilation|Compilation|Execution) Analysis: ?"

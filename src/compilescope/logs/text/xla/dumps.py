@@ -12,9 +12,9 @@ from compilescope.logs.text.console import Console, ConsoleProcess
 from compilescope.logs.text.dynamo.frames import is_program, origin
 from compilescope.logs.text.lines import UNTAGGED, Tag, plain
 from compilescope.logs.text.mlir import MlirPlace, ModuleBody, resumed_code
-from compilescope.model.bodies import GraphDumped
-from compilescope.model.logged import GraphForm, OpPlace
-from compilescope.model.stack import CodeRef
+from compilescope.record.bodies import GraphDumped
+from compilescope.record.logged import GraphForm, OpPlace
+from compilescope.record.stack import CodeRef
 
 _BEGIN, _END = b"## BEGIN_GRAPH", b"## END_GRAPH"
 _HASHES = re.compile(rb"Hashes: \(([0-9a-fA-F, ]*)\)")

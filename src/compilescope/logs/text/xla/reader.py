@@ -17,8 +17,8 @@ from compilescope.logs.text.lines import UNTAGGED, Tag, plain
 from compilescope.logs.text.xla.blocks import FRAME, PREFIX, XlaBlock, is_rule, read_block
 from compilescope.logs.text.xla.dumps import Dumps
 from compilescope.logs.words.tracebacks import make_frame
-from compilescope.model.bodies import FallbackOps, GraphCompiled, GraphExecuted, LogLine
-from compilescope.model.stack import Frame
+from compilescope.record.bodies import FallbackOps, GraphCompiled, GraphExecuted, LogLine
+from compilescope.record.stack import Frame
 
 _HASH = re.compile(rb"Computation hash: (?P<hash>[0-9a-fA-F]{1,64})\s*$")
 _ANALYSIS = b" Analysis: "

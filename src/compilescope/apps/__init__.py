@@ -1,0 +1,1 @@
+"""What people meet: the command, the dashboard, pytest, notebooks, lessons, the public names."""

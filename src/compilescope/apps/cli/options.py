@@ -1,0 +1,177 @@
+"""Options and output that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from compilescope.apps.cli.streams import put_json
+from compilescope.base.settings import read_settings, wants_colour
+from compilescope.base.texts import one_line
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from compilescope.knowledge.registry.pages import Pages
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def dir_option(function: F) -> F:
+    return click.option(
+        "--dir",
+        "home",
+        type=click.Path(path_type=Path),
+        help="Where runs are stored. [default: .compilescope, or COMPILESCOPE_DIR]",
+    )(function)
+
+
+class _RunName(click.types.StringParamType):
+    """A run by its id, the start of one, or its folder; a shell completes ids."""
+
+    name = "run"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        from compilescope.record.home import list_runs
+
+        # Completing must never print: what can't be read is not offered.
+        with suppress(Exception):
+            runs, _ = list_runs(home_folder(ctx.params.get("home")))
+            return [
+                CompletionItem(folder.name, help=one_line(" ".join(header.command)))
+                for folder, header in runs
+                if folder.name.startswith(incomplete)
+            ]
+        return []
+
+
+RUN_NAME = _RunName()
+
+
+_python = ""
+"""What `--python` names."""
+
+
+def python_option(function: F) -> F:
+    """For commands that run a user's code."""
+    return click.option(
+        "--python",
+        metavar="PATH",
+        callback=_go_on_with,
+        is_eager=True,
+        expose_value=False,
+        help="Run the program with this Python or virtual environment: one that has torch.",
+    )(function)
+
+
+def in_python() -> list[str]:
+    """The option that names the same Python again, for a command to copy."""
+    return ["--python", _python] if _python else []
+
+
+def _go_on_with(context: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value is None or context.resilient_parsing:
+        return
+    from compilescope.apps.cli.other_python import become, is_linked
+
+    global _python
+    _python = value
+    if not is_linked():
+        become(value)
+
+
+def json_option(function: F) -> F:
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
+
+
+def home_folder(given: Path | None) -> Path:
+    return given if given is not None else read_settings().home
+
+
+def in_home(given: Path | None) -> list[str]:
+    """The option that names the same folder again, for a command to copy."""
+    return [] if given is None else ["--dir", str(given)]
+
+
+def registry_pages() -> Pages:
+    """Where links to graph breaks lead: COMPILESCOPE_REGISTRY_SITE, the project's registry-site,
+    or the site that was built on this machine."""
+    from compilescope.base.errors import ToolError
+    from compilescope.base.project import read_project
+    from compilescope.knowledge.registry.pages import find_pages
+
+    try:
+        wanted = read_project().registry_site
+    except ToolError:
+        wanted = None  # `check` says what is wrong with the file; a report can do without it.
+    return find_pages(wanted)
+
+
+def has_colour(stream: IO[str]) -> bool:
+    wanted = wants_colour()
+    return stream.isatty() if wanted is None else wanted
+
+
+def report_width() -> int:
+    import shutil
+
+    return max(60, min(shutil.get_terminal_size((80, 24)).columns, 100))
+
+
+def print_json(value: Any) -> None:
+    put_json(value, indent=2)
+
+
+# Options and helpers for files that commands write for the user.
+
+
+def force_option(function: F) -> F:
+    """Of commands that write files."""
+    words = "Overwrite files that compilescope did not write."
+    return click.option("--force", is_flag=True, help=words)(function)
+
+
+def delivery_options(function: F) -> F:
+    """Of commands that hand out a changed program."""
+    words = "Write even if git has uncommitted changes or the file exists."
+    function = click.option("--force", is_flag=True, help=words)(function)
+    words = "For --script: the file to write."
+    file = click.Path(path_type=Path)
+    return click.option("--output", type=file, metavar="FILE", help=words)(function)
+
+
+def isolated_option(function: F) -> F:
+    """Of commands that run a program many times."""
+    words = "Run the program in a temporary copy of the working folder."
+    return click.option("--isolated", is_flag=True, help=words)(function)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write `text` aside and rename it: a reader, or Ctrl-C, never meets half a file."""
+    from compilescope.base.outputs import write_output
+
+    # What a program named cannot always be encoded; the rest of the report can.
+    write_output(path, text.encode("utf-8", "backslashreplace"))
+
+
+class SuggestingGroup(click.Group):
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            import difflib
+
+            names = self.list_commands(ctx)
+            near = difflib.get_close_matches(args[0].lower(), names, n=3)
+            guess = f" Did you mean {' or '.join(near)}?" if near else ""
+            ctx.fail(f"No such command {args[0]!r}.{guess}")
+        return super().resolve_command(ctx, args)

@@ -1,0 +1,1 @@
+"""What everything stands on: errors, texts, settings, processes, files. Knows nothing of torch."""

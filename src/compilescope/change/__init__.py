@@ -1,0 +1,1 @@
+"""Changes of a program: fixes, the search that proves them, faster steps, smaller repros."""

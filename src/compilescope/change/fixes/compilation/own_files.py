@@ -1,0 +1,96 @@
+"""The user's own files that belong to a program: what may be changed for good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from compilescope.change.fixes.subject import Program
+from compilescope.knowledge.source.refusals import NotTried, Refused
+from compilescope.knowledge.source.syntax.module import SourceModule
+from compilescope.knowledge.source.trees import cst
+
+
+def own_modules(program: Program) -> list[SourceModule]:
+    """The user's own files that can be changed, the script first, then what it showed and
+    what those import from the same folder. Raises `NotTried` where they are more than the program
+    lets be parsed."""
+    if program.own is None:
+        program.keep_own(tuple(_own_modules(program)))
+    return list(program.own or ())
+
+
+def _own_modules(program: Program) -> list[SourceModule]:
+    if program.has_too_much_source:
+        program.stop("the program has too much source")
+    files = list(program.own_files)
+    known = set(files)
+    found: list[SourceModule] = []
+    for file in files:
+        try:
+            module = program.module(file)
+        except NotTried:
+            raise  # Some of the files must not pass for all of them.
+        except Refused:
+            continue
+        found.append(module)
+        for each in _imported_files(module, program):
+            if each not in known:
+                known.add(each)
+                files.append(each)
+    return found
+
+
+def related_to(first: SourceModule, modules: Sequence[SourceModule]) -> list[SourceModule]:
+    """The files that import it, that it imports, and so on: not what only runs the program."""
+    words = {module: _imported_words(module) for module in modules}
+    found, left = [first], [each for each in modules if each is not first]
+    for each in found:  # It grows while it is walked.
+        for other in [*left]:
+            if _word(other) in words.get(each, ()) or _word(each) in words[other]:
+                left.remove(other)
+                found.append(other)
+    return found
+
+
+def _word(module: SourceModule) -> str:
+    """What an import calls the file."""
+    path = Path(module.path)
+    return path.parent.name if path.stem == "__init__" else path.stem
+
+
+def _imported_words(module: SourceModule) -> set[str]:
+    """All that stands in its imports: `model`, `cache` and `KV` of `from model.cache import KV`."""
+    found: set[str] = set()
+    for node in module.walk():
+        names: list[cst.CSTNode] = []
+        if isinstance(node, (cst.Import, cst.ImportFrom)):
+            aliases = node.names if not isinstance(node.names, cst.ImportStar) else ()
+            names = [alias.name for alias in aliases]
+        if isinstance(node, cst.ImportFrom) and node.module is not None:
+            names.append(node.module)
+        found.update(part for name in names for part in _dotted(name).split("."))
+    return found
+
+
+def _imported_files(module: SourceModule, program: Program) -> Iterator[str]:
+    roots = {Path(module.path).parent, *([Path(program.root)] if program.root else ())}
+    for node in module.walk():
+        if isinstance(node, cst.Import):
+            names = [_dotted(alias.name) for alias in node.names]
+        elif isinstance(node, cst.ImportFrom) and node.module is not None:
+            names = [_dotted(node.module)]
+        else:
+            continue
+        for name in names:
+            for root in roots:
+                path = root.joinpath(*name.split("."))
+                for file in (path.with_suffix(".py"), path / "__init__.py"):
+                    if file.is_file() and program.is_own(str(file)):
+                        yield str(file)
+
+
+def _dotted(node: cst.CSTNode) -> str:
+    if isinstance(node, cst.Attribute):
+        return f"{_dotted(node.value)}.{node.attr.value}"
+    return node.value if isinstance(node, cst.Name) else ""

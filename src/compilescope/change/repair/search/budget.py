@@ -1,0 +1,93 @@
+"""How long a search may take, by the clock; a part of it is kept for the proof of the whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Literal
+
+from compilescope.base.errors import ToolError
+from compilescope.base.processes.deadline import Deadline
+from compilescope.change.repair.trials.workbench import Workbench
+
+SPENT = "not tried: the time budget ran out"
+CUT = "not all fixes for it were tried: the time budget ran out"
+OUT_OF_TIME = frozenset({SPENT, CUT})
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_ROOM = 1.3
+"""A process may take longer than the longest so far. Chosen: how well budgets are kept with it is
+shown by benchmarks/time_limits.py."""
+Stage = Literal["searching", "joining", "last look"]
+
+
+def read_budget(text: str) -> float:
+    """Seconds of `90`, `90s`, `2m`, `1.5h`, `1h30m`."""
+    pieces = re.findall(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text.strip().lower())
+    written = "".join(number + unit for number, unit in pieces)
+    right = written == re.sub(r"\s", "", text.lower()) and all(u in _UNITS for _, u in pieces)
+    seconds = sum(float(number) * _UNITS.get(unit, 0.0) for number, unit in pieces)
+    if not right or not seconds:
+        raise ToolError(f"{text} is not a duration.", hint="Use --budget 90s, 2m or 1h.")
+    return seconds
+
+
+class Budget:
+    """Shares out the time of one search. What is over time raises `OutOfTime`."""
+
+    def __init__(self, deadline: Deadline, bench: Workbench, following: int = 0) -> None:
+        """`following`: so many fresh processes come after the search, within the same time."""
+        self._deadline = deadline
+        self._bench = bench
+        self._following = following
+        self._stage: Stage = "last look"
+        self.found = False
+        """A fix was verified: what puts it together with others needs time too."""
+        self.replays_last = False
+        """Does the last look compile the replays once more, with Inductor?"""
+
+    @property
+    def seconds(self) -> float | None:
+        return self._deadline.seconds
+
+    @property
+    def is_spent(self) -> bool:
+        """Is there no more time than is needed to hand out what there is?"""
+        return self._deadline.is_over
+
+    def whole(self) -> AbstractContextManager[None]:
+        """Around all of the search."""
+        return self._deadline.leaving(self.reserve_s)
+
+    def searching(self) -> AbstractContextManager[None]:
+        """What runs within the block leaves time to put fixes together and to prove the whole."""
+        return self._in("searching")
+
+    def joining(self) -> AbstractContextManager[None]:
+        """What runs within the block leaves time for the last look, in a fresh process."""
+        return self._in("joining")
+
+    def allows(self, runs: int) -> bool:
+        """Is there time for so many runs of the program?"""
+        return _ROOM * runs * self._bench.watch_s < self._deadline.left_s
+
+    @contextmanager
+    def _in(self, stage: Stage) -> Iterator[None]:
+        before, self._stage = self._stage, stage
+        try:
+            yield
+        finally:
+            self._stage = before
+
+    def reserve_s(self) -> float:
+        """What the present stage has to leave, by what its kind of process has taken so far."""
+        bench = self._bench
+        fresh = bench.start_s + bench.watch_s
+        if self._stage == "searching" and not self.found:
+            return 0.0  # Where nothing is found, nothing follows.
+        seconds = self._following * fresh
+        if self._stage != "last look":
+            seconds += fresh + (bench.watch_s if self.replays_last else 0.0)
+        if self._stage == "searching":
+            seconds += bench.watch_s + bench.probe_s
+        return _ROOM * seconds

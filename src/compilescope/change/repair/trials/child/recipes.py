@@ -1,0 +1,359 @@
+"""Other inputs for a compiled region, each made by a recipe from the recorded ones.
+
+The same recipe on the same inputs gives the same, so two versions of a program are asked the same
+questions.
+
+What a region accepts nobody knows: whole numbers stay within the range of the recorded ones unless
+the recipe is about that, and what the original refuses, the other version has to refuse too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import torch
+
+from compilescope.change.repair.trials.child.list_contents import pieces_of
+from compilescope.measure.tensors.copies import CopiedArguments, is_plain
+from compilescope.measure.tensors.structure import argument_leaves
+
+RECORDED, OTHER_WEIGHTS, OTHER_MODE = "recorded", "weights", "mode"
+"""The arguments as they were; with the weights moved, with `training` the other way."""
+_FLAGS = 6
+"""So many arguments that are plain numbers are varied. Chosen: each costs one or two more replays
+of the region."""
+_INTEGERS = ("near", "whole", "extreme", "large")
+_HARMLESS = (RECORDED, OTHER_WEIGHTS, OTHER_MODE, "drawn")
+
+
+class InputRecipe(NamedTuple):
+    """How to make inputs of the recorded ones."""
+
+    kind: str
+    seed: int = 0
+    amount: float = 0.0
+    target: str = ""
+    """The argument that is meant, where it is one."""
+
+    def words(self) -> str:
+        told = {
+            RECORDED: "the recorded inputs",
+            OTHER_WEIGHTS: f"weights and buffers times {self.amount:g}"
+            if self.amount
+            else "other weights and buffers",
+            OTHER_MODE: "`training` the other way",
+            "values": "other values",
+            "drawn": "the recorded values in another order",
+            "scaled": f"values times {self.amount:g}",
+            "shifted": f"values shifted by {self.amount:g}",
+            "filled": f"all values {self.amount:g}",
+            "nan": "NaN among the values",
+            "infinity": "infinities among the values",
+            "first-size": f"a first size {self.amount:+g}",
+            "empty": "empty tensors",
+            "extreme": "the largest integers",
+            "large": "large integers",
+            "near": f"integers {self.amount:+g}",
+            "whole": f"all integers {self.amount:g}",
+            "flag": f"{self.target} = {self.amount:g}",
+        }
+        return told.get(self.kind, self.kind)
+
+
+def family_of(recipe: InputRecipe) -> str:
+    """Inputs that are refused together: what is beyond the range of one kernel for one of them,
+    mostly is for the others. Empty for those that hold nothing which was not there."""
+    other_scale = recipe.kind == OTHER_WEIGHTS and recipe.amount
+    if recipe.kind in _HARMLESS and not other_scale:
+        return ""
+    return "integers" if recipe.kind in _INTEGERS else "values"
+
+
+def without_fatal(recipes: Iterable[InputRecipe], fatal: Collection[str]) -> list[InputRecipe]:
+    """Without families that end the process; then at least what was there in another order."""
+    left = [recipe for recipe in recipes if family_of(recipe) not in fatal]
+    return [*left, InputRecipe("drawn", 1)] if "values" in fatal else left
+
+
+def usual_recipes(arguments: CopiedArguments, *, sizes: bool, first: bool) -> list[InputRecipe]:
+    """The questions that every region is asked; `first`: all of them, else a few."""
+    recipes = [InputRecipe(RECORDED)]
+    tensors = arguments.tensors()
+    if any(t.is_floating_point() or t.is_complex() for t in tensors):
+        recipes += [InputRecipe("values", 1), InputRecipe("scaled", amount=-1.0)]
+        if first:
+            recipes += [InputRecipe("filled"), InputRecipe("nan", 2), InputRecipe("infinity", 3)]
+            recipes += [InputRecipe("scaled", amount=100.0), InputRecipe("scaled", amount=0.01)]
+    elif tensors:
+        recipes += [InputRecipe("values", 1), InputRecipe("filled")]
+    if first:
+        recipes += _of_integers([t for t in tensors if is_whole(t)])
+    if sizes and first and _leading(arguments) is not None:
+        recipes += [
+            InputRecipe("first-size", 4, 1.0),
+            InputRecipe("first-size", 5, -1.0),
+            InputRecipe("empty"),
+        ]
+    return recipes + (list(_flags(arguments)) if first else [])
+
+
+def _of_integers(tensors: list[torch.Tensor]) -> list[InputRecipe]:
+    """Numbers beside those that were seen: a graph may hold for one of them alone. The largest ones
+    only where there are several: a single one is mostly a count, and a loop of as many turns would
+    have no end."""
+    if not tensors:
+        return []
+    recipes = [InputRecipe("near", amount=1.0), InputRecipe("near", amount=-1.0)]
+    recipes += [InputRecipe("whole", amount=0.0), InputRecipe("whole", amount=1.0)]
+    if any(tensor.numel() > 1 for tensor in tensors):
+        recipes += [InputRecipe("extreme"), InputRecipe("large")]
+    return recipes
+
+
+_WEIGHTS_TIMES = (1e4, 1e30, 1e-6)
+"""Chosen: with the first, activations of float16 (up to 65504) become infinite, with the second
+those of float32 (up to 3.4e38); with the last, what layers give hardly differs any more, which is
+what a loop that stops early waits for."""
+
+
+def more_recipes(arguments: CopiedArguments) -> Iterator[InputRecipe]:
+    """To find inputs that take the other side of a branch; the likely ones first. What is given
+    token ids has no infinity among its inputs: only its weights can bring one."""
+    weights = [InputRecipe(OTHER_WEIGHTS, amount=amount) for amount in _WEIGHTS_TIMES]
+    floating = any(tensor.is_floating_point() for tensor in arguments.tensors())
+    yield from [] if floating else weights
+    yield from _more_values()
+    yield from weights if floating else []
+
+
+def _more_values() -> Iterator[InputRecipe]:
+    for amount in (1.0, -1.0, 10.0, -10.0, 0.5, -0.5, 1e3, -1e3, 2.0, -2.0, 1e-3, -1e-3):
+        yield InputRecipe("filled", amount=amount)
+        yield InputRecipe("shifted", amount=amount)
+    for seed in range(10, 18):
+        yield InputRecipe("values", seed)
+    for amount in (1e4, -100.0, 1e-4, -1e4):
+        yield InputRecipe("scaled", amount=amount)
+
+
+def prepare(
+    arguments: CopiedArguments,
+    recipe: InputRecipe,
+    forms: Mapping[str, str] | None = None,
+    lists: Mapping[str, list[list[int]]] | None = None,
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The inputs. `forms`: how the version that they are to be like handed its numbers in; `lists`:
+    the sizes of the tensors in its lists, which may be one tensor here."""
+    if recipe.kind in (RECORDED, OTHER_WEIGHTS, OTHER_MODE):
+        return arguments.args, arguments.kwargs
+    if recipe.kind == "flag":
+        return _with_flag(arguments, recipe)
+    generator = torch.Generator().manual_seed(1000 + recipe.seed)
+    leaves = argument_leaves(arguments.args, arguments.kwargs)
+    joined = _joined(leaves, lists or {})
+    resizes = recipe.kind in ("first-size", "empty")
+    leading = _leading(arguments, joined) if resizes else None
+    known = {id(leaf): forms[path] for path, leaf in leaves.items() if forms and path in forms}
+
+    def make(tensor: torch.Tensor) -> torch.Tensor:
+        form = known.get(id(tensor), "")
+        if form == "number":
+            return tensor.detach().clone()  # A number stays what it is.
+        if form and is_whole(tensor):
+            wanted = getattr(torch, form)
+            return _remade(tensor.to(wanted), recipe, generator, leading).to(tensor.dtype)
+        if id(tensor) in joined:
+            sizes, dim = joined[id(tensor)]
+            parts = tensor.split(sizes, dim)
+            return torch.cat([_remade(part, recipe, generator, leading) for part in parts], dim)
+        return _remade(tensor, recipe, generator, leading)
+
+    return arguments.remade(make)
+
+
+def _flags(arguments: CopiedArguments) -> Iterator[InputRecipe]:
+    """Bools both ways, whole numbers one more and none, other numbers with the other sign."""
+    named = [(str(i), value) for i, value in enumerate(arguments.args)]
+    plain = [
+        (name, value)
+        for name, value in [*named, *arguments.kwargs.items()]
+        if type(value) in (bool, int, float)
+    ]
+    for name, value in plain[:_FLAGS]:
+        if isinstance(value, bool):
+            yield InputRecipe("flag", amount=float(not value), target=name)
+        elif isinstance(value, int):
+            yield InputRecipe("flag", amount=float(value + 1), target=name)
+            if value > 0:
+                yield InputRecipe("flag", amount=float(value - 1), target=name)
+        else:
+            yield InputRecipe("flag", amount=-value, target=name)
+
+
+def _with_flag(
+    arguments: CopiedArguments, recipe: InputRecipe
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    args, kwargs = list(arguments.args), dict(arguments.kwargs)
+    held: Any = args if recipe.target.isdigit() else kwargs
+    key: Any = int(recipe.target) if recipe.target.isdigit() else recipe.target
+    now = held[key]
+    is_tensor = isinstance(now, torch.Tensor)
+    held[key] = torch.full_like(now, recipe.amount) if is_tensor else type(now)(recipe.amount)
+    return tuple(args), kwargs
+
+
+def _joined(
+    leaves: Mapping[str, Any], lists: Mapping[str, list[list[int]]]
+) -> dict[int, tuple[list[int], int]]:
+    """By its id: how a tensor is joined of those that the other version has in a list."""
+    found: dict[int, tuple[list[int], int]] = {}
+    for path, shapes in lists.items():
+        leaf = leaves.get(f"{path}[0]")
+        if isinstance(leaf, torch.Tensor) and f"{path}[1]" not in leaves:
+            pieces = pieces_of(leaf, shapes)
+            if pieces is not None:
+                found[id(leaf)] = pieces
+    return found
+
+
+def _leading(
+    arguments: CopiedArguments, joined: Mapping[int, tuple[list[int], int]] | None = None
+) -> int | None:
+    """The size that most tensors begin with."""
+    sizes: Counter[int] = Counter()
+    for tensor in arguments.tensors():
+        parts, dim = (joined or {}).get(id(tensor), ([0], -1))
+        if tensor.dim():
+            sizes.update(parts if dim == 0 else [tensor.shape[0]] * len(parts))
+    return sizes.most_common(1)[0][0] if sizes else None
+
+
+def _remade(
+    tensor: torch.Tensor, recipe: InputRecipe, generator: torch.Generator, leading: int | None
+) -> torch.Tensor:
+    if not is_plain(tensor):
+        return tensor.detach().clone()
+    shape = list(tensor.shape)
+    if shape and leading is not None and shape[0] == leading:
+        grown = 0 if recipe.kind == "empty" else shape[0] + int(recipe.amount)
+        shape[0] = max(grown, 0)
+    resized = tuple(shape) != tuple(tensor.shape)
+    flat = tensor.detach().cpu().reshape(-1)
+    values = _values(flat, tuple(shape), recipe, generator, resized)
+    # Strides are what kernels and guards look at: they stay where the sizes do.
+    if resized or 0 in tensor.stride():
+        made = torch.empty(tuple(shape), dtype=tensor.dtype, device=tensor.device)
+    else:
+        made = torch.empty_strided(
+            tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device
+        )
+    with torch.no_grad():
+        made.copy_(values.reshape(shape))
+    return made
+
+
+def _values(
+    flat: torch.Tensor,
+    shape: tuple[int, ...],
+    recipe: InputRecipe,
+    generator: torch.Generator,
+    resized: bool,
+) -> torch.Tensor:
+    count = 1
+    for size in shape:
+        count *= size
+    if resized:
+        return _drawn(flat, count, generator)
+    if recipe.kind == "drawn":
+        return _drawn(flat, count, generator)
+    if flat.dtype is torch.bool:
+        return _of_bools(flat, recipe, generator)
+    if is_whole(flat):
+        return _of_whole(flat, recipe, generator)
+    make = _FLOATS.get(recipe.kind)
+    return make(flat, recipe, generator) if make is not None else flat
+
+
+def _of_bools(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator) -> torch.Tensor:
+    if recipe.kind == "filled":
+        return torch.full_like(flat, recipe.amount > 0)
+    if recipe.kind == "scaled" and recipe.amount < 0:
+        return ~flat
+    return _drawn(flat, flat.numel(), generator) if recipe.kind == "values" else flat
+
+
+def _of_whole(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator) -> torch.Tensor:
+    if recipe.kind in ("near", "whole"):
+        return _beside(flat, recipe)
+    if recipe.kind in ("extreme", "large") and flat.numel() == 1:
+        return flat
+    if recipe.kind == "extreme":
+        info = torch.iinfo(flat.dtype)
+        ends = torch.tensor([info.max, info.min, info.max - 1], dtype=flat.dtype, device="cpu")
+        return ends[torch.arange(flat.numel(), device="cpu") % 3]
+    if recipe.kind == "large":
+        # Their squares do not fit any more.
+        return flat * 2 ** (torch.iinfo(flat.dtype).bits // 2 + 1)
+    if recipe.kind in ("filled", "shifted") and flat.numel():
+        low, high = int(flat.min()), int(flat.max())
+        # One of the numbers that are there: others may be no index of anything.
+        return torch.full_like(flat, low if recipe.amount <= 0 else high)
+    return _drawn(flat, flat.numel(), generator) if recipe.kind == "values" else flat
+
+
+def _beside(flat: torch.Tensor, recipe: InputRecipe) -> torch.Tensor:
+    """One more, one less, or all alike; never beyond what the dtype holds."""
+    if recipe.kind == "whole":
+        return torch.full_like(flat, int(recipe.amount))
+    info = torch.iinfo(flat.dtype)
+    end = info.max if recipe.amount > 0 else info.min
+    return torch.where(flat == end, flat, flat + int(recipe.amount))
+
+
+def _drawn(flat: torch.Tensor, count: int, generator: torch.Generator) -> torch.Tensor:
+    """From the numbers that are there."""
+    if not flat.numel():
+        return torch.zeros(count, dtype=flat.dtype, device="cpu")
+    return flat[torch.randint(0, flat.numel(), (count,), generator=generator, device="cpu")]
+
+
+Maker = Callable[[torch.Tensor, InputRecipe, torch.Generator], torch.Tensor]
+
+
+def _alike(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator) -> torch.Tensor:
+    """Of the same mean and spread."""
+    if flat.is_complex() or not bool(flat.isfinite().all()):
+        return _drawn(flat, flat.numel(), generator)
+    wide = flat.to(torch.float64)
+    mean = float(wide.mean()) if flat.numel() else 0.0
+    spread = float(wide.std()) if flat.numel() > 1 else 0.0
+    noise = torch.randn(flat.shape, generator=generator, dtype=torch.float64, device="cpu")
+    return noise * (spread or 1.0) + mean
+
+
+def _planted(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator) -> torch.Tensor:
+    values = flat.clone()
+    odd = (float("nan"),) if recipe.kind == "nan" else (float("inf"), -float("inf"))
+    if values.numel():
+        places = torch.randint(0, values.numel(), (len(odd),), generator=generator, device="cpu")
+        values[places] = torch.tensor(odd, dtype=torch.float64, device="cpu").to(values.dtype)
+    return values
+
+
+_FLOATS: dict[str, Maker] = {
+    "values": _alike,
+    "scaled": lambda flat, recipe, _: flat * recipe.amount,
+    "shifted": lambda flat, recipe, _: flat + recipe.amount,
+    "filled": lambda flat, recipe, _: torch.full_like(flat, recipe.amount),
+    "nan": _planted,
+    "infinity": _planted,
+}
+
+
+def is_whole(value: Any) -> bool:
+    """A tensor of whole numbers."""
+    if not isinstance(value, torch.Tensor) or value.dtype is torch.bool:
+        return False
+    return not (value.is_floating_point() or value.is_complex() or value.is_quantized)

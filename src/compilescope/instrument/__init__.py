@@ -1,0 +1,1 @@
+"""What sees torch at work: hooks, the recorder, and how they get into a program."""

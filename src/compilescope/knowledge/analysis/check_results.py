@@ -1,0 +1,119 @@
+"""Whether a run's graphs were checked against a device, and its numbers against a reference.
+
+What was not checked, or not to its end, never counts as passed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from compilescope.knowledge.analysis.program_end import how_it_ended
+from compilescope.record.bodies import (
+    Benchmark,
+    CompileFailed,
+    DiffOutcome,
+    GraphCaptured,
+    JobEnded,
+    Measurement,
+    TensorDiff,
+    Violation,
+)
+from compilescope.record.run import Run
+
+CheckState = Literal["pass", "fail", "unknown", "unchecked"]
+_CHECKING = frozenset(
+    ("mock_backend", "aot_mock_backend", "compilescope_mock", "compilescope_aot_mock")
+)
+"""Backends that check every graph against a device or constraints."""
+
+
+class CheckResult(msgspec.Struct, frozen=True):
+    """How a run fared in a check."""
+
+    state: CheckState
+    doubt: str = ""
+    """Why some or all of it could not be told; what failed has failed all the same."""
+
+
+def checked_constraints(run: Run, rows: Sequence[Benchmark]) -> CheckResult:
+    """Passed only where every graph was checked to the end."""
+    severities = Counter(body.severity for _, body in run.of(Violation))
+    measured = [row.violations for row in rows if row.violations is not None]
+    graphs = [pair for pair in run.of(GraphCaptured) if pair[1].stage == "dynamo"]
+    partitioned = _partitioned(run)
+    asked = [
+        event
+        for event, body in graphs
+        if body.backend in _CHECKING or (event.pid, event.compile_id) in partitioned
+    ]
+    failed = _failed_unjudged(run)
+    checked = sum((event.pid, event.compile_id) not in failed for event in asked)
+    doubt = ""
+    if severities["unknown"]:
+        doubt = f"the device's constraints could not tell {_times(severities['unknown'])}"
+    elif asked and checked < len(graphs):
+        doubt = f"{len(graphs) - checked} of {len(graphs)} graphs were not checked"
+    if severities["error"] or any(measured):
+        return CheckResult("fail", doubt)
+    if not (severities or measured or asked):
+        return CheckResult("unchecked", "no device checked the graphs of this run")
+    return _unless(doubt or _unfinished(run))
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
+
+
+def _partitioned(run: Run) -> set[tuple[int, str | None]]:
+    """Compilations of adapters, which check a graph before they cut it up, whatever their name."""
+    return {
+        (event.pid, event.compile_id)
+        for event, body in run.of(Measurement)
+        if body.name == "islands"
+    }
+
+
+def _failed_unjudged(run: Run) -> set[tuple[int, str | None]]:
+    """Compilations that raised, and not because a device refused their graph.
+
+    As where the settings of the check are no settings: nobody has looked at the graph.
+    """
+    judged = {(event.pid, event.compile_id) for event, _ in run.of(Violation)}
+    return {(event.pid, event.compile_id) for event, _ in run.of(CompileFailed)} - judged
+
+
+def checked_numbers(run: Run, rows: Sequence[Benchmark], jobs: Sequence[JobEnded]) -> CheckResult:
+    """Passed only where every value that was compared agrees."""
+    values = Counter(body.verdict for _, body in run.of(TensorDiff))
+    whole = [body for _, body in run.of(DiffOutcome)]
+    verdicts = {*values, *(body.verdict for body in whole)}
+    verdicts |= {row.kerneldiff for row in rows if row.kerneldiff}
+    verdicts |= {job.kerneldiff for job in jobs if job.kerneldiff}
+    if not verdicts:
+        return CheckResult("unchecked", "this run compares no numbers")
+    doubt = next((body.reason for body in whole if body.verdict == "unknown"), "")
+    if not doubt and values["unknown"]:
+        doubt = f"{values['unknown']} of {sum(values.values())} values could not be judged"
+    elif not doubt and "unknown" in verdicts:
+        doubt = "a comparison of numbers came to no verdict"
+    return CheckResult("fail", doubt) if "fail" in verdicts else _unless(doubt or _unfinished(run))
+
+
+def _unfinished(run: Run) -> str:
+    """Why a run may have had more to check than there is in it."""
+    if run.live:
+        return "the run is still in progress"
+    if run.cut_short:
+        return run.cut_short
+    if run.count(DiffOutcome):
+        return ""  # A comparison has come to its end, and its status is its verdict.
+    ended = how_it_ended(run)
+    return "" if ended.in_order else ended.text.rstrip(".")
+
+
+def _unless(doubt: str) -> CheckResult:
+    return CheckResult("unknown" if doubt else "pass", doubt)

@@ -1,0 +1,1 @@
+"""Numbers: tensors compared, backends held against each other, benchmarks."""
