@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from compilescope.change.fixes.patch import Patch, dims_joined, joining
 from compilescope.change.fixes.subject import Program, subjects_of
 from compilescope.change.repair.search.attempts import (
     SearchStep,
@@ -37,6 +38,8 @@ def try_with_next(
         captured = hindered.verification.captured
         if budget.is_spent or captured is None:
             return None
+        if not _is_strict(hindered.patch):
+            continue
         version = base.version.with_patch(hindered.patch)
         program = Program(captured.run, captured.digest, main, dict(version.files))
         new = [each for each in subjects_of(program) if each.finding.fingerprint not in old]
@@ -48,7 +51,7 @@ def try_with_next(
         for subject in new:
             subject = replace(subject, program=program)
             proposal = first_proposal(subject, options, log, whole=True)
-            if proposal is None or proposal.patch.needs_human:
+            if proposal is None or proposal.patch.needs_human or proposal.patch.allows:
                 continue
             both = version.with_patch(proposal.patch)
             proof = verify(base.bench, base, both, **asked_of([hindered, proposal], [hindered]))
@@ -58,3 +61,9 @@ def try_with_next(
                 log.keep_with(next_one, proof)
                 return step_of(both, [hindered, next_one], proof)
     return None
+
+
+def _is_strict(patch: Patch) -> bool:
+    """What the first of the two may change would not be held against the second either: only how a
+    list is kept, which is compared all the same."""
+    return patch.allows == joining(dims_joined(patch.allows))
