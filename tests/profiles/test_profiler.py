@@ -202,6 +202,58 @@ def test_the_region_called_least_often_is_the_step() -> None:
     assert region is not None and region.function == "head"
 
 
+@pytest.mark.parametrize("training", [14, 6])
+def test_a_loop_that_evaluates_is_no_part_of_the_step(training: int) -> None:
+    """Both call the same region, and an epoch may end while steps are recorded."""
+    model = torch.compile(torch.nn.Linear(8, 8), backend="eager")
+    x = torch.ones(4, 8)
+
+    def train() -> None:
+        for _ in range(training):
+            model(x).sum().backward()
+            time.sleep(0.01)
+
+    def evaluate() -> None:
+        with torch.no_grad():
+            for _ in range(5):
+                model(x).argmax()
+
+    with compilescope.capture(profile=2) as seen:
+        evaluate()
+        for _ in range(4):
+            train()
+            evaluate()
+    profile = _only(seen.run)
+    assert profile.bar is not None and profile.bar.steps == 2 and not seen.digest.faults
+    places = read_places(seen.run.artifacts.get(profile.told.places))
+    assert "aten::argmax" not in {call.name for call in places.calls}
+    assert {line.at.function for line in places.lines} == {"train"}
+
+
+def test_a_loop_that_warms_up_is_not_the_step() -> None:
+    @torch.compile(backend="eager")
+    def f(x: Any) -> Any:
+        return x.relu()
+
+    def warm_up() -> None:
+        for _ in range(6):
+            f(torch.ones(4)).sigmoid()
+
+    def work() -> None:
+        for _ in range(300):
+            f(torch.ones(4)).exp()
+            time.sleep(0.001)
+
+    with compilescope.capture(profile=2) as seen:
+        warm_up()
+        work()
+    profile = _only(seen.run)
+    assert profile.bar is not None and not seen.digest.faults
+    places = read_places(seen.run.artifacts.get(profile.told.places))
+    names = {call.name for call in places.calls}
+    assert "aten::exp" in names and "aten::sigmoid" not in names
+
+
 @pytest.mark.parametrize("hook", ["profiled-regions", "compile-starts"])
 def test_a_fault_in_a_hook_harms_nothing(hook: str, monkeypatch: pytest.MonkeyPatch) -> None:
     @torch.compile(backend="eager")
@@ -241,11 +293,12 @@ def test_a_program_that_profiles_itself(before: int) -> None:
 
     def own_profile() -> list[str]:
         torch._dynamo.reset()
-        for _ in range(before):
+        own = torch.profiler.profile()
+        for step in range(before + 20):
+            if step == before:
+                own.start()
             f(torch.ones(8, 8))
-        with torch.profiler.profile() as own:
-            for _ in range(20):
-                f(torch.ones(8, 8))
+        own.stop()
         return [event.name for event in own.events()]
 
     # Compiling runs it on fake tensors too, the first time more often: how often is torch's affair.

@@ -65,6 +65,7 @@ _NEW_LINES = {
     "mega-cache": "    torch.compiler.load_cache_artifacts(artifacts.read_bytes())\n",
     "async-transfers": "x.to(device, non_blocking=True)",
     "sum-on-device": "total += loss.detach()\n",
+    "loader-workers": "DataLoader(data, batch_size=4, num_workers=2)",
 }
 _REFUSED = {"freezing": "trains", "foreach-optimizer": "foreach", "dynamic-shapes": "same sizes"}
 

@@ -7,16 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from builders import event, frame, run_of
+from compilescope.change.repair.trials.version import Version
 from compilescope.change.tune.step_place import (
     MARK,
+    Rounds,
     StepPlace,
     choose,
     function_place,
     likely_steps,
     loops_around,
     marked,
+    possible_steps,
 )
 from compilescope.knowledge.source.refusals import Refused
+from compilescope.record.bodies import CompileTime, RegionCalls
 
 _TEXT = '''"""A program."""
 import torch
@@ -96,11 +101,64 @@ def test_letters_of_more_than_one_byte_do_not_move_a_mark() -> None:
     assert made == f'for ä in "ö": {MARK}(0); print(ä)\n'
 
 
-def test_epochs_are_no_steps() -> None:
+def _chosen(rounds: list[Rounds]) -> int:
     places = _loops(9)
-    assert choose(places, [2, 100]) == 1
-    assert choose(places, [40, 400]) == 0
-    assert choose(places, [2, 9]) == 1
+    return places.index(choose([tuple(places)], dict(zip(places, rounds, strict=True))))
+
+
+def test_epochs_are_no_steps() -> None:
+    assert _chosen([Rounds(2), Rounds(100)]) == 1
+    assert _chosen([Rounds(40), Rounds(400)]) == 0
+    assert _chosen([Rounds(2), Rounds(9)]) == 1
+
+
+def test_of_two_loops_the_one_that_takes_the_programs_time_is_the_step() -> None:
+    warm_up, training = _loops(10)[0], _loops(12)[0]
+    chains = [(warm_up,), (training,)]
+    assert choose(chains, {warm_up: Rounds(20, 6.0), training: Rounds(60, 6.0)}) == training
+    # An evaluation has more rounds, and shorter ones.
+    assert choose(chains, {warm_up: Rounds(80, 2.0), training: Rounds(60, 6.0)}) == training
+    assert choose(chains, {warm_up: Rounds(20, 6.0), training: Rounds(9, 90.0)}) == warm_up
+
+
+_LIBRARY = """def fit(step, data):
+    for batch in data:
+        step(batch)
+"""
+
+
+def _possible(tmp_path: Path, *calls: tuple[int, str], library: int = 0) -> list[list[list[int]]]:
+    """Lines of the places on each way, of a run whose compiled code is entered from these lines."""
+    program, trainer = tmp_path / "a.py", tmp_path / "site-packages" / "trainer.py"
+    program.write_text(_TEXT)
+    trainer.parent.mkdir(exist_ok=True)
+    trainer.write_text(_LIBRARY)
+    events = []
+    for number, (line, function) in enumerate(calls):
+        user = frame(line, file=str(program), function=function)
+        theirs = frame(library, file=str(trainer), function="fit", origin="library")
+        stack = (frame(1, file=str(program), function="<module>"), theirs, user)
+        body = CompileTime(duration_ns=1) if not number else RegionCalls(0, 2**number)
+        events.append(event(body, stack=stack if library else (user,)))
+    found = possible_steps(run_of(*events), Version(), None)
+    return [[[place.line for place in chain] for chain in chains] for chains in found]
+
+
+def test_where_compiled_code_is_entered_later_counts_too(tmp_path: Path) -> None:
+    """Line 5 compiles it, outside of any loop; two loops call it afterwards."""
+    calls = (5, "train"), (9, "train"), (10, "train"), (9, "train")
+    assert _possible(tmp_path, *calls)[0] == [[7, 8], [10]]
+
+
+def test_the_loop_may_be_a_librarys(tmp_path: Path) -> None:
+    assert _possible(tmp_path, (18, "fit"), library=3) == [[[2]], [[16]]]
+    # The user's own loops are asked first.
+    assert _possible(tmp_path, (9, "train"), library=3)[:2] == [[[7, 8]], [[2, 7, 8]]]
+
+
+def test_a_function_that_is_called_from_elsewhere(tmp_path: Path) -> None:
+    assert _possible(tmp_path, (18, "fit")) == [[[16]]]
+    assert _possible(tmp_path, (2, "<module>")) == []
 
 
 def test_before_a_run_all_loops_may_be_the_step_but_those_of_compiled_code(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from compilescope.change.tune.step_place import StepPlace
 from compilescope.knowledge.source.refusals import Refused
 from compilescope.knowledge.source.syntax.edit import Edit
 from compilescope.knowledge.source.syntax.module import SourceModule
+from compilescope.record.bodies import GraphCaptured
 
 _MOSTLY = 0.5
 """Of steps. Chosen."""
@@ -32,6 +33,7 @@ class OptimizerFacts(msgspec.Struct, frozen=True):
 
     kind: str = msgspec.field(name="class")
     has_fused: bool = False
+    is_fused: bool = False
     has_foreach: bool = False
 
 
@@ -103,6 +105,16 @@ class TunedProgram:
         if not found:
             raise Refused("the program compiles with another backend than Inductor")
         return found
+
+    @cached_property
+    def uses_inductor(self) -> bool:
+        """Whoever called torch.compile: by what the run compiled."""
+        run = self.program.run
+        return any(body.backend == "inductor" for _, body in run.of(GraphCaptured))
+
+    def needs_inductor(self) -> None:
+        if self.regions or not self.uses_inductor:
+            self.inductor_regions()
 
     def needs_cuda(self, what: str) -> None:
         if not self.facts.on_cuda:

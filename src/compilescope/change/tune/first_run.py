@@ -27,6 +27,7 @@ from compilescope.change.tune.options import TuneOptions
 from compilescope.change.tune.step_place import (
     ENOUGH,
     MARK,
+    Rounds,
     StepPlace,
     choose,
     likely_steps,
@@ -35,6 +36,7 @@ from compilescope.change.tune.step_place import (
 )
 from compilescope.change.tune.step_process import StepFailed, StepProcess, compiler_caches
 from compilescope.instrument.recorder.target import Target
+from compilescope.knowledge.findings.compile_ids import called_regions
 from compilescope.knowledge.source.refusals import Refused
 
 _COUNTING_S = 5.0
@@ -61,12 +63,14 @@ class _RoundCount:
 
     places: list[StepPlace]
     process: StepProcess
+    said: dict[str, Any] | None = None
 
     def result(self) -> dict[str, Any]:
-        said = self.process.hear("counted")
-        if said is None:
+        if self.said is None:
+            self.said = self.process.hear("counted")
+        if self.said is None:
             raise StepFailed("the program ended without it")
-        return said
+        return self.said
 
 
 @dataclass(frozen=True)
@@ -83,11 +87,8 @@ class FirstRunner:
         with self._guess() as guess:
             captured = self._captured()
             self.options.progress("finding the step", 0, 0)
-            places = possible_steps(captured.run, Version(), self.options.step)
-            counted = self._counted(places, guess)
-        place, steps = self._chosen(places, counted)
+            place, steps, facts = self._found(captured, guess)
         self.options.tell(f"the step is {place.words} {self.named(place)}")
-        facts = msgspec.convert(counted["facts"], StepFacts)
         return FirstRun(captured, place, facts, steps, self.caches)
 
     def named(self, place: StepPlace) -> str:
@@ -132,14 +133,51 @@ class FirstRunner:
         with guess.process if guess is not None else contextlib.nullcontext():
             yield guess
 
+    def _found(
+        self, captured: CapturedRun, guess: _RoundCount | None
+    ) -> tuple[StepPlace, int | None, StepFacts]:
+        """The step, how often it is passed, and what it has."""
+        best: tuple[StepPlace, Rounds] | None = None
+        self._check_calls(captured)
+        for chains in possible_steps(captured.run, Version(), self.options.step):
+            places = list(dict.fromkeys(place for chain in chains for place in chain))
+            counted = self._counted(places, guess)
+            rounds = {
+                place: Rounds(*each) for place, each in zip(places, counted["rounds"], strict=True)
+            }
+            place = choose(chains, rounds)
+            if rounds[place].passed >= ENOUGH or not counted["ended"]:
+                facts = msgspec.convert(counted["facts"][places.index(place)], StepFacts)
+                return place, rounds[place].passed if counted["ended"] else None, facts
+            if best is None or rounds[place].passed > best[1].passed:
+                best = place, rounds[place]
+        if best is None:
+            raise ToolError(
+                "Nothing in the program leads to its compiled code again and again, so it has no "
+                "step to measure.",
+                hint="Run it in a loop of some dozens of steps, or name one: --step FILE:FUNCTION.",
+            )
+        raise _too_few(f"The step at {self.named(best[0])} ran", best[1].passed)
+
+    def _check_calls(self, captured: CapturedRun) -> None:
+        """What was entered too seldom is known from the first run. Compiled code that a break cut
+        may have the loop within."""
+        calls = max((each.calls for each in called_regions(captured.run)), default=ENOUGH)
+        if calls < ENOUGH and not captured.digest.sites:
+            raise _too_few("The program's compiled code was called", calls)
+
     def _counted(self, places: list[StepPlace], guess: _RoundCount | None) -> dict[str, Any]:
-        """`counts` are in the order of the places."""
+        """`rounds` and `facts` are in the order of the places."""
         try:
             if guess is not None and set(places) <= set(guess.places):
                 with contextlib.suppress(StepFailed):
                     said = guess.result()
                     numbers = [guess.places.index(place) for place in places]
-                    return {**said, "counts": [said["counts"][number] for number in numbers]}
+                    picked = {
+                        name: [said[name][number] for number in numbers]
+                        for name in ("rounds", "facts")
+                    }
+                    return {**said, **picked}
             counting = self._start(places)
             with counting.process:
                 return counting.result()
@@ -159,19 +197,13 @@ class FirstRunner:
         process = StepProcess(self.bench, Version(texts), "count", self.caches, **given)
         return _RoundCount(places, process)
 
-    def _chosen(
-        self, places: list[StepPlace], counted: dict[str, Any]
-    ) -> tuple[StepPlace, int | None]:
-        counts = counted["counts"]
-        number = choose(places, counts)
-        place = places[number]
-        if counts[number] < ENOUGH and counted["ended"]:
-            raise ToolError(
-                f"The step at {self.named(place)} ran {counts[number]} times; to measure it, at "
-                f"least {ENOUGH} are needed.",
-                hint="Run the program with more steps.",
-            )
-        return place, counts[number] if counted["ended"] else None
+
+def _too_few(what: str, count: int) -> ToolError:
+    times = "once" if count == 1 else f"{count} times"
+    return ToolError(
+        f"{what} {times}; to measure it, at least {ENOUGH} are needed.",
+        hint="Run the program with more steps.",
+    )
 
 
 def _renumbered(text: str, numbers: list[int]) -> str:

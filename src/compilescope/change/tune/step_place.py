@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -26,8 +26,9 @@ ENOUGH = 16
 for the fewest turns that give an interval."""
 _MOST_LIKELY = 64
 """Loops of a main file that are counted at once. Chosen: a mark costs a microsecond."""
-_MOST = 8
-"""Places that are counted. Chosen: loops nest less deeply."""
+_MOST, _MOST_WAYS = 8, 16
+"""Places on a way to compiled code, and ways. Chosen: loops nest less deeply, and few programs call
+what they compile from so many lines."""
 MARK = "__compilescope_step__"
 """What a mark calls. A name among the builtins, so that no import is needed."""
 _Loop = ast.For | ast.While | ast.AsyncFor
@@ -49,6 +50,10 @@ class StepPlace(msgspec.Struct, frozen=True):
     @property
     def words(self) -> str:
         return f"{self.function} at" if not self.head else "the loop at"
+
+
+Chain = tuple[StepPlace, ...]
+"""Places within each other, outermost first."""
 
 
 def all_loops(file: str, text: str) -> list[StepPlace]:
@@ -164,25 +169,62 @@ def _head(node: _Loop) -> str:
 # Finds the step of a program: the outermost loop around its compiled code that goes on and on.
 
 
-def possible_steps(run: Run, version: Version, named: str | None) -> list[StepPlace]:
-    """The outermost first. Raises `ToolError` where there is none."""
+def possible_steps(run: Run, version: Version, named: str | None) -> Iterator[list[Chain]]:
+    """The places on each way to compiled code, outermost first: at first loops of the user's own,
+    then those of libraries too, then functions that are called from elsewhere. The next ones count
+    only where no place of those before is passed often enough."""
     stacks = list(_stacks(run))
     if named is not None:
-        return [_named_step(named, stacks, version)]
+        yield [(_named_step(named, stacks, version),)]
+        return
+    told: list[Chain] = []
     for origins in (("user",), ("user", "library")):
-        places: dict[StepPlace, None] = {}
-        for stack in stacks:
-            frames = [frame for frame in stack if frame.origin in origins]
-            for frame in frames:
-                text = version.text_of(frame.file)
-                for place in loops_around(frame.file, text or "", frame.line):
-                    places[place] = None
-        if places:
-            return list(places)[:_MOST]
-    raise ToolError(
-        "No loop leads to the program's compiled code, so it has no step to measure.",
-        hint="Run it in a loop of some dozens of steps, or name one: --step FILE:FUNCTION.",
-    )
+        chains = _distinct(_loops_of(stack, origins, version) for stack in stacks)
+        if chains and chains != told:
+            yield chains
+        told = chains or told
+    called = _distinct(_function_of(stack, version) for stack in stacks)
+    if called:
+        yield called
+
+
+def _distinct(chains: Iterable[Chain]) -> list[Chain]:
+    return list(dict.fromkeys(chain for chain in chains if chain))[:_MOST_WAYS]
+
+
+def _loops_of(stack: Sequence[Frame], origins: Sequence[str], version: Version) -> Chain:
+    found = [
+        place
+        for frame in stack
+        if frame.origin in origins
+        for place in loops_around(frame.file, version.text_of(frame.file) or "", frame.line)
+    ]
+    return tuple(found[:_MOST])
+
+
+def _function_of(stack: Sequence[Frame], version: Version) -> Chain:
+    """The outermost function of the user's below code of others: what calls it repeats it. Else the
+    inmost: who calls it may be torch, or Python itself."""
+    own = [frame for frame in stack if frame.origin == "user" and frame.function != "<module>"]
+    for frame in reversed(own):
+        text = version.text_of(frame.file) or ""
+        place = _function_around(frame.file, text, frame.line)
+        if place is not None and not _is_compiled(place, text):
+            return (place,)
+    return ()
+
+
+def _function_around(file: str, text: str, line: int) -> StepPlace | None:
+    try:
+        functions = list(_functions(ast.parse(text)))
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    around = [
+        (node, name)
+        for node, name in functions
+        if node.body[0].lineno <= line <= (node.body[-1].end_lineno or 0)
+    ]
+    return StepPlace(file, around[-1][0].lineno, around[-1][1]) if around else None
 
 
 def likely_steps(file: str) -> list[StepPlace]:
@@ -201,24 +243,42 @@ def _looks_compiled(place: StepPlace, text: str) -> bool:
     return "forward" in within or "__call__" in within or _is_compiled(place, text)
 
 
-def choose(places: list[StepPlace], counts: list[int], wanted: int = ENOUGH) -> int:
-    """The outermost that is passed often enough; else the one that is passed most often."""
-    for number, count in enumerate(counts):
-        if count >= wanted:
-            return number
-    return max(range(len(places)), key=lambda number: counts[number])
+class Rounds(NamedTuple):
+    """Of a place, counted."""
+
+    passed: int
+    ms: float = 0.0
+    """How long one usually takes, nothing being compiled."""
+
+
+def choose(
+    chains: Sequence[Chain], rounds: Mapping[StepPlace, Rounds], wanted: int = ENOUGH
+) -> StepPlace:
+    """Of each way the outermost place that is passed often enough, and of these the one in which
+    the program spends most: a loop that warms up, or evaluates, is not its step. Else the one that
+    is passed most often."""
+    outermost = [
+        next((place for place in chain if rounds[place].passed >= wanted), None) for chain in chains
+    ]
+    found = [place for place in outermost if place is not None]
+    if found:
+        return max(found, key=lambda place: (rounds[place].ms or 1.0) * rounds[place].passed)
+    every = [place for chain in chains for place in chain]
+    return max(every, key=lambda place: rounds[place].passed)
 
 
 def _stacks(run: Run) -> Iterator[tuple[Frame, ...]]:
-    """From the program's start to where compiled code is entered."""
+    """From the program's start to where compiled code is entered: where it was compiled, and now
+    and then later."""
     # The user's process, in which steps are marked, has no use for records.
-    from compilescope.record.bodies import CompileTime
+    from compilescope.record.bodies import CompileTime, RegionCalls
 
     seen = set()
     for event in run.events:
-        if isinstance(event.body, CompileTime) and event.stack and event.stack not in seen:
+        if isinstance(event.body, CompileTime | RegionCalls) and event.stack not in seen:
             seen.add(event.stack)
-            yield event.stack
+            if event.stack:
+                yield event.stack
 
 
 def _named_step(named: str, stacks: list[tuple[Frame, ...]], version: Version) -> StepPlace:

@@ -9,17 +9,21 @@ from __future__ import annotations
 import atexit
 import builtins
 import contextlib
+import functools
+import gc
 import json
 import os
 import resource
 import socket
+import statistics
 import sys
 import threading
 import time
-from collections import Counter
+import weakref
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
 
 import torch
@@ -27,6 +31,7 @@ import torch
 from compilescope.change.tune.step_place import MARK
 from compilescope.instrument.torchapi.compilation.fresh import CompilationClock
 
+_TORCH = os.path.dirname(torch.__file__) + os.sep
 _REPEATED = 3
 """Blocks of one class in a row. Chosen: with two there is nothing to win by compiling one."""
 KEPT_STEPS = 2
@@ -35,6 +40,8 @@ behind; with each further one rounding errors of training grow."""
 _QUIET = 4
 """Steps without a compilation after which a program is settled. Chosen: CUDA graphs warm up in the
 second call after the compilation and record in the third."""
+_MOST_TIMED = 64
+"""Rounds of a place, the last ones. Chosen: enough for a median."""
 _MOST_COUNTED = 20_000
 """Marks. Chosen: a bound for a program without an end."""
 
@@ -93,39 +100,70 @@ class _Marks:
             self.tell(kind="ended")
 
 
+class _Counted:
+    """A place that is counted."""
+
+    def __init__(self) -> None:
+        self.rounds = 0
+        self.facts: dict[str, Any] = {}
+        self._last: tuple[int, float] | None = None
+        """The number of compilations by then, and when it was."""
+        self._ms: deque[float] = deque(maxlen=_MOST_TIMED)
+
+    def pass_by(self, compilations: int, now: float) -> None:
+        self.rounds += 1
+        if self._last is not None and self._last[0] == compilations:
+            self._ms.append((now - self._last[1]) * 1000)
+        self._last = compilations, now
+
+    @property
+    def told(self) -> tuple[int, float]:
+        """How often it was passed, and how long a round usually took."""
+        return self.rounds, statistics.median(self._ms) if self._ms else 0.0
+
+
 class _Counter(_Marks):
     """How often each place is passed."""
 
     def __init__(self, given: dict[str, Any]) -> None:
         super().__init__(given)
-        self._counts = [0] * int(given["places"])
+        self._places = [_Counted() for _ in range(int(given["places"]))]
+        self._marks = 0
         self._seconds = float(given["seconds"])
         self._clock = CompilationClock()
         self._clock.install()
+        self._evidence = _Evidence()
+        self._clock.at_begin = self._evidence.note_modes
         self._until = 0.0
-        self._facts: dict[str, Any] = {}
         self._compilations = -1
         self._quiet = self._waited = 0
 
     def step(self, number: int, frame: FrameType) -> None:
-        self._counts[number] += 1
         now = time.perf_counter()
+        place = self._places[number]
+        place.pass_by(self._clock.count, now)
+        self._marks += 1
         if self._compilations != self._clock.count:
             self._compilations, self._until = self._clock.count, now + self._seconds
             self._quiet = self._waited = 0
         elif self._clock.count and _on_cuda():
             self._quiet += 1
             self._waited += torch.cuda.current_stream().query()
-        if self._counts[number] <= 1 + KEPT_STEPS:
-            self._facts = _facts_around(frame) or self._facts
-        if sum(self._counts) >= _MOST_COUNTED or (self._clock.count and now > self._until):
+        if place.rounds <= 1 + KEPT_STEPS:
+            place.facts = _facts_around(frame, self._evidence)
+        if self._marks >= _MOST_COUNTED or (self._clock.count and now > self._until):
             self._tell(ended=False)
             os._exit(0)
 
     def _tell(self, *, ended: bool) -> None:
         waited = self._waited / self._quiet if self._quiet else None
-        facts = {**self._facts, "gpu_waited": waited}
-        self.tell(kind="counted", counts=self._counts, facts=facts, ended=ended)
+        every = self._evidence.facts | {"gpu_waited": waited}
+        self.tell(
+            kind="counted",
+            rounds=[place.told for place in self._places],
+            facts=[place.facts | every for place in self._places],
+            ended=ended,
+        )
 
     def _end(self) -> None:
         if os.getpid() == self.pid:
@@ -261,12 +299,54 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def _facts_around(frame: FrameType) -> dict[str, Any]:
+class _Evidence:
+    """What is seen while the program runs, whoever's code does it."""
+
+    def __init__(self) -> None:
+        self._optimizers: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
+        self._modes: Counter[str] = Counter()
+        make, known = torch.optim.Optimizer.__init__, self._optimizers
+
+        @functools.wraps(make)
+        def note(optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:
+            known.add(optimizer)
+            make(optimizer, *args, **kwargs)
+
+        torch.optim.Optimizer.__init__ = note
+
+    def note_modes(self) -> None:
+        """Those in which something is compiled: of a step, the modes within count."""
+        self._modes["all"] += 1
+        self._modes["grad_enabled"] += torch.is_grad_enabled()
+        self._modes["autocast"] += _autocasts()
+
+    @property
+    def optimizers(self) -> list[torch.optim.Optimizer]:
+        """Not those around another, which is the one that counts."""
+        return [
+            each
+            for each in self._optimizers
+            if not isinstance(getattr(each, "optimizer", None), torch.optim.Optimizer)
+        ]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Of the whole program."""
+        if not self._modes["all"]:
+            return {}
+        return {name: bool(self._modes[name]) for name in ("grad_enabled", "autocast")}
+
+
+def _autocasts() -> bool:
+    return any(torch.is_autocast_enabled(kind) for kind in ("cuda", "cpu"))
+
+
+def _facts_around(frame: FrameType, evidence: _Evidence) -> dict[str, Any]:
     """Plain JSON."""
-    values = list(_variables_around(frame).values())
+    values = list(_variables_around(frame, libraries=True).values())
     values += [each for value in values for each in _parts(value)]
-    modules = [each for each in values if isinstance(each, torch.nn.Module)]
-    optimizers = [each for each in values if isinstance(each, torch.optim.Optimizer)]
+    modules = [each for each in values if isinstance(each, torch.nn.Module)] or _live_modules()
+    optimizers = evidence.optimizers
     parameters = {id(p): p for module in modules for p in module.parameters()}
     for optimizer in optimizers:
         parameters |= {id(p): p for group in optimizer.param_groups for p in group["params"]}
@@ -280,7 +360,7 @@ def _facts_around(frame: FrameType) -> dict[str, Any]:
         "convolutions": sum(_convolutions(module) for module in _outermost(modules)),
         "blocks": _blocks(modules),
         "matmul_precision": torch.get_float32_matmul_precision(),
-        "autocast": any(torch.is_autocast_enabled(kind) for kind in ("cuda", "cpu")),
+        "autocast": _autocasts(),
         "bf16": _has_bf16(),
         "cache_artifacts": hasattr(torch.compiler, "save_cache_artifacts")
         and hasattr(torch.compiler, "load_cache_artifacts"),
@@ -289,14 +369,23 @@ def _facts_around(frame: FrameType) -> dict[str, Any]:
     }
 
 
+def _live_modules() -> list[torch.nn.Module]:
+    """Where no variable around the step holds one."""
+    return [each for each in gc.get_objects() if issubclass(type(each), torch.nn.Module)]
+
+
 def _parts(value: Any) -> list[Any]:
-    if isinstance(value, (list, tuple)) and len(value) <= 16:
+    """What a container or an object of the program, or of a library that it uses, holds."""
+    if isinstance(value, (list, tuple)) and len(value) <= _MOST_ITEMS:
         return list(value)
-    if isinstance(value, dict) and len(value) <= 64:
+    if isinstance(value, dict) and len(value) <= _MOST_ITEMS:
         return list(value.values())
-    if type(value).__module__ == "__main__" and hasattr(value, "__dict__"):
-        return [] if isinstance(value, type) else list(vars(value).values())
-    return []
+    if isinstance(value, (type, ModuleType, torch.nn.Module, torch.Tensor)):
+        return []
+    held: Any = None
+    with contextlib.suppress(Exception):  # The object's own code may answer, with anything.
+        held = value.__dict__
+    return list(held.values()) if isinstance(held, dict) else []
 
 
 def _has_bf16() -> bool:
@@ -308,6 +397,7 @@ def _optimizer(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
     return {
         "class": type(optimizer).__name__,
         "has_fused": "fused" in group,
+        "is_fused": bool(group.get("fused")),
         "has_foreach": "foreach" in group,
     }
 
@@ -350,12 +440,13 @@ _WRAPPED = "_orig_mod."
 """What `torch.compile(module)` puts into the names of parameters."""
 
 
-def _variables_around(frame: FrameType) -> dict[str, Any]:
+def _variables_around(frame: FrameType, *, libraries: bool = False) -> dict[str, Any]:
     """Of the frame and those that called it, the nearest counts."""
+    apart = _TORCH if libraries else "site-packages"
     found: dict[str, Any] = {}
     here: FrameType | None = frame
     while here is not None:
-        if "site-packages" not in here.f_code.co_filename:
+        if apart not in here.f_code.co_filename:
             for name, value in list(here.f_locals.items()):
                 if not name.startswith("__"):
                     found.setdefault(name, value)

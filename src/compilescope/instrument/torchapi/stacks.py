@@ -42,6 +42,8 @@ _EVAL_FRAME = os.path.join("_dynamo", "eval_frame.py")
 _TRANSLATOR = "InstructionTranslatorBase"
 _MOST_FRAMES = 64
 """The innermost ones. Chosen: every event carries its stack; what is farther out is not told."""
+_MOST_SITE = 32
+"""Two a frame, the innermost ones. Chosen: loops that differ farther out are one."""
 _MOST_ERRORS = 8
 """One behind the other. Chosen: Dynamo wraps an error once or twice."""
 _resumed_lines: dict[tuple[str, int, str], int] = {}
@@ -188,6 +190,18 @@ def entered_frame() -> FrameType | None:
         if not _internal(frame.f_code.co_filename):
             outermost = frame
     return outermost
+
+
+def call_site() -> tuple[int, ...]:
+    """The lines of the program that lead to what is called now, as numbers: the same for calls from
+    the same places."""
+    found: list[int] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and len(found) < _MOST_SITE:
+        if not _internal(frame.f_code.co_filename):
+            found += id(frame.f_code), frame.f_lasti
+        frame = frame.f_back
+    return tuple(found)
 
 
 def _above_dynamo() -> list[FrameType]:

@@ -38,12 +38,18 @@ def set_argument(edit: Edit, region: Region, name: str, value: str) -> None:
         arg = cst.Arg(new, keyword=cst.Name(name), equal=_no_space())
         edit.replace(region.node, cst.Call(region.node, [arg]))
         return
-    known = region.argument(name)
-    if known is not None:
-        edit.replace(known.value, new)
-        return
-    if region.takes_a_bundle:
+    if region.argument(name) is None and region.takes_a_bundle:
         raise Refused("torch.compile gets its options from a dict, which may already set it")
+    set_keyword(edit, call, name, value)
+
+
+def set_keyword(edit: Edit, call: cst.Call, name: str, value: str) -> None:
+    """`f(a)` with `name=value`; in place of what was given for it."""
+    new = edit.expression(value)
+    for known in call.args:
+        if known.keyword is not None and known.keyword.value == name:
+            edit.replace(known.value, new)
+            return
     arg = cst.Arg(new, keyword=cst.Name(name), equal=_no_space())
     edit.replace(call, call.with_changes(args=_with(call, arg)))
 

@@ -17,7 +17,7 @@ def _sets(flag: str, value: str, *checks: Check) -> Callable[[TunedProgram], Pat
     """`flag`: `_inductor.config.freezing`."""
 
     def propose(tuned: TunedProgram) -> Patch:
-        tuned.inductor_regions()
+        tuned.needs_inductor()
         for check in checks:
             check(tuned)
         edit = tuned.main_edit()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from compilescope.change.fixes.compilation.settings import set_argument
 from compilescope.change.fixes.patch import Patch
 from compilescope.change.tune.candidate import TuneCandidate, TunedProgram
+from compilescope.change.tune.knobs import MODE, set_knob
 from compilescope.knowledge.source.refusals import Refused
 from compilescope.knowledge.source.syntax.edit import Edit
 
@@ -25,7 +26,12 @@ def _with_mode(mode: str) -> Callable[[TunedProgram], Patch]:
 def with_compile_argument(
     tuned: TunedProgram, name: str, value: str, refused_with: tuple[str, ...] = ()
 ) -> dict[str, str]:
-    """New texts in which every torch.compile that uses Inductor gets the argument."""
+    """New texts in which every torch.compile that uses Inductor gets the argument; where a
+    framework compiles, the call that tells it how."""
+    if name == "mode" and not tuned.regions and tuned.uses_inductor:
+        files = set_knob(tuned, MODE, value)
+        if files:
+            return files
     edits: dict[str, Edit] = {}
     for region in tuned.inductor_regions():
         for other in refused_with:

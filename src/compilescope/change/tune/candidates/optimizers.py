@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from compilescope.change.fixes.compilation.settings import set_keyword
 from compilescope.change.fixes.patch import Patch
 from compilescope.change.tune.candidate import TuneCandidate, TunedProgram
+from compilescope.change.tune.knobs import FUSED_OPTIMIZER, set_knob
 from compilescope.knowledge.source.refusals import Refused
 from compilescope.knowledge.source.syntax.edit import Edit
 from compilescope.knowledge.source.syntax.module import SourceModule
@@ -17,8 +19,6 @@ _FUSED = ("Adam", "AdamW", "SGD", "Adagrad")
 
 def _made(tuned: TunedProgram) -> list[tuple[SourceModule, cst.Call, str]]:
     """Where the user's files make an optimizer, and its class."""
-    if not tuned.facts.optimizers:
-        raise Refused("the step uses no optimizer")
     kinds = {each.kind for each in tuned.facts.optimizers}
     found = [
         (module, node, kind)
@@ -35,25 +35,31 @@ def _made(tuned: TunedProgram) -> list[tuple[SourceModule, cst.Call, str]]:
 
 def _with_argument(name: str) -> Callable[[TunedProgram], Patch]:
     def propose(tuned: TunedProgram) -> Patch:
-        made = _made(tuned)
         _check(tuned, name)
+        if name == "fused":
+            kinds = {each.kind for each in tuned.facts.optimizers}
+            files = set_knob(tuned, FUSED_OPTIMIZER, *kinds) if len(kinds) == 1 else {}
+            if files:
+                return Patch(files)
         edits: dict[str, Edit] = {}
-        for module, call, _ in made:
+        for module, call, _ in _made(tuned):
             given = {arg.keyword.value for arg in call.args if arg.keyword is not None}
             if given & {"fused", "foreach"} or any(arg.star == "**" for arg in call.args):
                 raise Refused("the optimizer already says which form it wants")
-            edit = edits.setdefault(module.path, Edit(module))
-            args = module.code(call)[:-1].rstrip().rstrip(",")
-            edit.replace(call, edit.expression(f"{args}, {name}=True)"))
+            set_keyword(edits.setdefault(module.path, Edit(module)), call, name, "True")
         return Patch({p: text for edit in edits.values() for p, text in edit.files().items()})
 
     return propose
 
 
 def _check(tuned: TunedProgram, name: str) -> None:
+    if not tuned.facts.optimizers:
+        raise Refused("the step uses no optimizer")
     for each in tuned.facts.optimizers:
         if name == "fused" and (not each.has_fused or each.kind not in _FUSED):
             raise Refused(f"{each.kind} has no fused form")
+        if name == "fused" and each.is_fused:
+            raise Refused("the optimizer is fused already")
         if name == "foreach" and not each.has_foreach:
             raise Refused(f"{each.kind} has no foreach form")
     if name == "foreach" and tuned.facts.on_cuda:
@@ -62,6 +68,8 @@ def _check(tuned: TunedProgram, name: str) -> None:
 
 def compiled_step(tuned: TunedProgram) -> Patch:
     """The optimizer's step compiled by itself. Raises `Refused` where it is not one's own."""
+    if not tuned.facts.optimizers:
+        raise Refused("the step uses no optimizer")
     if tuned.regions:
         tuned.inductor_regions()
     edits: dict[str, Edit] = {}

@@ -6,6 +6,7 @@ from compilescope.change.fixes.compilation.regions import Region
 from compilescope.change.fixes.compilation.settings import put_setting
 from compilescope.change.fixes.patch import Patch
 from compilescope.change.tune.candidate import TuneCandidate, TunedProgram
+from compilescope.change.tune.knobs import BFLOAT16, set_knob
 from compilescope.knowledge.source.refusals import Refused
 from compilescope.knowledge.source.syntax.edit import Edit
 from compilescope.knowledge.source.trees import cst
@@ -37,6 +38,9 @@ def _autocast(tuned: TunedProgram) -> Patch:
     _check_float32(tuned)
     if not tuned.facts.bf16:
         raise Refused("this GPU has no bfloat16")
+    known = set_knob(tuned, BFLOAT16, "")
+    if known:
+        return Patch(known, states="Most of the forward pass is computed in bfloat16.")
     device = "cuda" if tuned.facts.on_cuda else "cpu"
     edits: dict[str, Edit] = {}
     for region in tuned.inductor_regions():

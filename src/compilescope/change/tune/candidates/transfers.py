@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from compilescope.change.fixes.compilation.settings import set_keyword
 from compilescope.change.fixes.patch import Patch
 from compilescope.change.tune.candidate import TuneCandidate, TunedProgram
 from compilescope.knowledge.source.refusals import Refused
@@ -21,11 +22,11 @@ def _propose(tuned: TunedProgram) -> Patch:
         raise Refused("no .to(device) or .cuda() stands in a loop of the step's file")
     edits = {module.path: Edit(module)}
     for node in copies:
-        _add(edits[module.path], node, "non_blocking")
+        set_keyword(edits[module.path], node, "non_blocking", "True")
     for each in tuned.modules:
         for call in each.walk():
             if isinstance(call, cst.Call) and _is_loader(each, call):
-                _add(edits.setdefault(each.path, Edit(each)), call, "pin_memory")
+                set_keyword(edits.setdefault(each.path, Edit(each)), call, "pin_memory", "True")
     return Patch({p: text for edit in edits.values() for p, text in edit.files().items()})
 
 
@@ -54,12 +55,6 @@ def _names_device(text: str) -> bool:
 
 def _keyword(call: cst.Call, name: str) -> cst.Arg | None:
     return next((a for a in call.args if a.keyword is not None and a.keyword.value == name), None)
-
-
-def _add(edit: Edit, call: cst.Call, name: str) -> None:
-    code = edit.module.code(call)[:-1].rstrip().rstrip(",")
-    gap = ", " if call.args else ""
-    edit.replace(call, edit.expression(f"{code}{gap}{name}=True)"))
 
 
 CANDIDATE = TuneCandidate(

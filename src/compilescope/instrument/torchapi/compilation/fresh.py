@@ -21,7 +21,7 @@ import itertools
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from types import CodeType, ModuleType
 from typing import Any
@@ -259,6 +259,8 @@ class CompilationClock:
     def __init__(self) -> None:
         self.count = 0
         self.seconds = 0.0
+        self.at_begin: Callable[[], None] | None = None
+        """Called as something begins to compile, in the modes that it is compiled for."""
         self._local = threading.local()
 
     def install(self) -> bool:
@@ -300,6 +302,8 @@ class CompilationClock:
             self._local.depth = depth + 1
             if not depth:
                 self._local.begun = time.perf_counter()
+                if self.at_begin is not None:
+                    self.at_begin()
             return enter(self_)
 
         @functools.wraps(leave)

@@ -1,5 +1,5 @@
 """How often each compiled region is called: what tells "compiled once and then reused" from
-"compiled again and again".
+"compiled again and again"; and from where it is called, now and then.
 
 torch itself calls a pair of functions when compiled code is entered and left, so no frame of ours
 stands in the user's stack. Both run at every call: one is an addition, the other a list's own pop.
@@ -15,8 +15,10 @@ from typing import Any
 
 from compilescope.base.processes.interruptions import let_through
 from compilescope.instrument.torchapi.sinks import Sink
+from compilescope.instrument.torchapi.stacks import callers
 from compilescope.instrument.torchapi.times.region_times import existing_regions
 from compilescope.record.bodies import RegionCalls
+from compilescope.record.stack import Frame
 
 _FIRST_WRITTEN = 16
 """Calls. A count is written there and at each doubling, so that a program that is killed has lost
@@ -27,11 +29,13 @@ _live: weakref.WeakSet[CallCounts] = weakref.WeakSet()
 
 
 class _Region:
-    __slots__ = ("calls", "number", "written")
+    __slots__ = ("calls", "number", "stack", "written")
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.calls = self.written = 0
+        self.stack: list[Frame] = []
+        """From where it was called last, of the calls that are looked at."""
 
 
 class _Entered(threading.local):
@@ -88,6 +92,8 @@ class CallCounts:
             if len(regions) > _DEEPEST:
                 del regions[: _DEEPEST // 2]
             self._look()
+            if len(regions) == 1:
+                region.stack = callers()
             if region.calls >= _FIRST_WRITTEN:
                 self._write(region)
         except Exception as error:  # The border of a hook.
@@ -103,7 +109,7 @@ class CallCounts:
     def _write(self, region: _Region) -> None:
         if region.calls != region.written:
             region.written = region.calls
-            self._sink.emit(RegionCalls(region.number, region.calls))
+            self._sink.emit(RegionCalls(region.number, region.calls), region.stack)
 
     def write(self) -> None:
         for region in self._regions:

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from compilescope.base.package import PACKAGE
 from compilescope.base.patterns import late
 from compilescope.instrument.torchapi.stacks import origin
 from compilescope.knowledge.profiles.calls import (
@@ -170,7 +171,8 @@ def _function(event: Any) -> str:
 
 def _line(frame: Any, function: str) -> UserLine | None:
     file = _whole_path(frame.file_name)
-    if origin(file) != "user" or _GENERATED.search(file) or not os.path.isfile(file):
+    ours = file.startswith(PACKAGE + os.sep)
+    if ours or origin(file) != "user" or _GENERATED.search(file) or not os.path.isfile(file):
         return None
     return UserLine(file, frame.line_number, function)
 

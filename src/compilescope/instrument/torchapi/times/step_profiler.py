@@ -1,11 +1,13 @@
 """Has torch's profiler record a few steps, once the program has settled.
 
-A step is the time from one outermost call of a compiled region to the next call of the same one:
-the backward pass, the optimizer and the loading of data are in it. Until nothing has been compiled
-for some steps, nothing is done but counting; then some steps are timed without the profiler (with
-events of the device, where there is one), and as many are recorded by it. One more is recorded
-with stacks, for the lines that call operators; its times are not used. What the program does
-afterwards is left alone.
+A step is the time from one outermost call of a compiled region to the next call of the same kind
+(`step_kinds`): the backward pass, the optimizer and the loading of data are in it. Where an epoch
+ends in between, or another loop runs, it is none: the recording begins anew.
+
+Until nothing has been compiled for some steps, nothing is done but counting; then some steps are
+timed without the profiler (with events of the device, where there is one), and as many are recorded
+by it. One more is recorded with stacks, for the lines that call operators; its times are not used.
+What the program does afterwards is left alone.
 
 Like the clock of timed runs, it is called by torch itself when compiled code is entered, so no
 frame of ours stands in the user's stack.
@@ -34,10 +36,10 @@ from compilescope.base.processes.interruptions import let_through
 from compilescope.instrument.torchapi.sinks import Sink
 from compilescope.instrument.torchapi.times.region_times import entered_code, existing_regions
 from compilescope.instrument.torchapi.times.roof import CPU, known_roof
+from compilescope.instrument.torchapi.times.step_kinds import CallKind, CallKinds, CountedRegion
 from compilescope.knowledge.profiles.calls import UnfusedPair, UserLine
 from compilescope.knowledge.profiles.trace import STEP, compact, read_stored
 from compilescope.record.bodies import StepsProfiled
-from compilescope.record.stack import CodeRef
 
 _QUIET = 3
 """Steps without a compilation after which a program counts as settled. Chosen: Inductor's
@@ -50,14 +52,6 @@ _ATTEMPTS = 4
 last of them the process has no profile."""
 
 
-class _CountedRegion:
-    """A compiled region, and how often it was called from outside of all others."""
-
-    def __init__(self) -> None:
-        self.calls = 0
-        self.ref: CodeRef | None = None
-
-
 class StepProfiler:
     """One process's profile: made once, written once."""
 
@@ -65,8 +59,13 @@ class StepProfiler:
         self._sink = sink
         self._steps = steps
         self._entries: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
-        self._regions: list[_CountedRegion] = []
-        self._anchor: _CountedRegion | None = None
+        self._regions: list[CountedRegion] = []
+        self._kinds = CallKinds()
+        self._anchor: CallKind | None = None
+        self._usual: set[CallKind] = set()
+        """What else is called in a step."""
+        self._other = False
+        """Something else was, since the step began."""
         self._phase: Callable[[], None] | None = self._wait
         self._attempts = 0
         self._depth = threading.local()
@@ -88,6 +87,7 @@ class StepProfiler:
             self._tell_without_places()
             return
         self._anchor = None
+        self._kinds.forget()
         if self._phase not in (None, self._wait):
             self._attempts += 1
             self._drop()
@@ -117,7 +117,7 @@ class StepProfiler:
             return
         if not callable(getattr(context, "callback", None)):
             return
-        region = _CountedRegion()
+        region = CountedRegion()
         self._regions.append(region)
         enter = self._entries[context] = self._entry(region)
         context.enter_exit_hooks.append(enter)
@@ -126,7 +126,7 @@ class StepProfiler:
         for context in existing_regions():
             self.watch_region(context)
 
-    def _entry(self, region: _CountedRegion) -> Callable[[], Callable[[], None]]:
+    def _entry(self, region: CountedRegion) -> Callable[[], Callable[[], None]]:
         depth = self._depth
 
         def leave() -> None:
@@ -141,14 +141,17 @@ class StepProfiler:
 
         return enter
 
-    def _called(self, region: _CountedRegion) -> None:
+    def _called(self, region: CountedRegion) -> None:
         if os.getpid() != self._pid:
             self._end()  # A forked child; its parent tells.
             return
         region.calls += 1
         if region.ref is None:
             region.ref = entered_code()
-        if self._anchor is not None and region is not self._anchor:
+        kind = self._kinds.note(region, _grad_enabled())
+        if self._anchor is not None and kind is not self._anchor:
+            if kind not in self._usual:
+                self._meet_other(self._anchor)
             return
         thread = threading.get_ident()
         if self._thread not in (None, thread) or _is_capturing():
@@ -162,19 +165,41 @@ class StepProfiler:
             self._sink.fault("step-profiler", error)
 
     def _wait(self) -> None:
-        """Until each region that is called has had its quiet calls: the one that is called least
-        often takes the steps. One that is called once and never again is not waited for long."""
+        """Until each region that is called has had its quiet calls. One that is called once and
+        never again is not waited for long."""
         called = [region for region in self._regions if region.calls]
         settled = [region for region in called if region.calls > _QUIET]
         patient = sum(region.calls for region in called) < _PATIENCE
-        if not settled or (patient and len(settled) < len(called)):
+        anchor = self._kinds.step(_QUIET)
+        if anchor is None or (patient and len(settled) < len(called)):
             return
-        self._anchor = min(settled, key=lambda region: region.calls)
+        self._anchor, self._usual = anchor, self._kinds.between(anchor)
         self._thread = threading.get_ident()
+        self._begin_timing()
+
+    def _meet_other(self, anchor: CallKind) -> None:
+        """Something else is called than in the steps so far: their loop pauses, or is over."""
+        self._other = True
+        if self._told is None and anchor.is_over(time.perf_counter_ns()):
+            self._drop()
+            self._anchor, self._phase = None, self._wait
+            self._kinds.forget()
+
+    def _begin_timing(self) -> None:
         self._phase = self._time
+        self._other = False
         self._marks = [_moment()]
 
+    def _is_whole(self) -> bool:
+        """Was the step that ends now one like the others? After some attempts any is."""
+        other, self._other = self._other, False
+        return not other or self._attempts >= _ATTEMPTS
+
     def _time(self) -> None:
+        if not self._is_whole():
+            self._attempts += 1
+            self._begin_timing()
+            return
         self._marks.append(_moment())
         if len(self._marks) <= self._steps:
             return
@@ -207,6 +232,11 @@ class StepProfiler:
         self._mark.__enter__()
 
     def _record(self) -> None:
+        if not self._is_whole():
+            self._attempts += 1
+            self._drop()
+            self._begin_timing()
+            return
         self._end_step()
         self._done += 1
         # The first one has the profiler's own start in it.
@@ -215,12 +245,20 @@ class StepProfiler:
             return
         self._phase = self._locate
         self._keep()
+        self._begin_locating()
+
+    def _begin_locating(self) -> None:
         self._profiler = _with_stacks()
         self._start_profiler()
         self._begin_step()
 
     def _locate(self) -> None:
         """The step with stacks has ended."""
+        if not self._is_whole():
+            self._attempts += 1
+            self._drop()
+            self._begin_locating()
+            return
         from compilescope.instrument.torchapi.times.step_places import read_step_places
 
         self._end()
@@ -281,7 +319,7 @@ class StepProfiler:
         roof = known_roof(name or CPU)
         unfused = msgspec.json.encode(self.fusions.pairs()).decode()
         self._told = StepsProfiled(
-            region=self._anchor.ref,
+            region=self._anchor.region.ref,
             steps=self._steps,
             step_ns=tuple(self._step_ns),
             trace=self._sink.artifact(text, "profile"),
@@ -322,6 +360,12 @@ def _with_stacks() -> Any:
 
     cpu = [torch.profiler.ProfilerActivity.CPU]
     return torch.profiler.profile(activities=cpu, with_stack=True, record_shapes=True)
+
+
+def _grad_enabled() -> bool:
+    import torch
+
+    return bool(torch.is_grad_enabled())
 
 
 def _is_capturing() -> bool:
