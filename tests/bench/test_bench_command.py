@@ -243,7 +243,7 @@ def test_a_process_that_hangs_is_ended(tmp_path: Path) -> None:
         worker.limit_s = 1.0
         with pytest.raises(WorkerFailed, match="No answer for 1 s while compiling"):
             worker.ask("first", FirstCall)
-        assert worker._process.poll() is not None
+        assert not worker._worker.is_running
 
 
 @pytest.mark.slow

@@ -5,21 +5,20 @@ from __future__ import annotations
 import json
 import os
 import pty
-import queue
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from compilescope.base.processes import deadline
+from compilescope.base.processes.channel import Channel
 from compilescope.base.processes.deadline import Deadline, clock, note_pause, pauses
-from compilescope.change.minify.sandbox import Sandbox, TaskResult
-from compilescope.measure.bench.protocol import RunTime
-from compilescope.measure.bench.worker_process import WorkerProcess
 from waiting import until
 
 COMMAND = r"""
@@ -109,22 +108,6 @@ def test_no_limit_runs_while_a_command_is_stopped(passing: list[float]) -> None:
     assert not limit.is_over and clock() - begun < 1000 and pauses() == before + 1
 
 
-def test_a_task_that_was_stopped_is_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The warm process keeps its time, and cannot know."""
-    answers = [TaskResult("timeout"), TaskResult("done", 1)]
-
-    def run(*_: object) -> TaskResult:
-        if len(answers) == 2:
-            note_pause(0.0)
-        return answers.pop(0)
-
-    with Sandbox() as sandbox:
-        monkeypatch.setattr(sandbox, "_run", run)
-        assert sandbox.run("any:task").is_done
-        answers[:] = [TaskResult("timeout")]
-        assert sandbox.run("any:task").status == "timeout"
-
-
 SHELL = """
 import os, signal, sys
 # As a shell with job control: it sees the job stop, and continues it (`fg`) when it is told.
@@ -197,32 +180,23 @@ def _read_all(terminal: int, shown: list[bytes]) -> None:
             return  # Its last process has left.
 
 
-class _LateReplies:
-    """A queue whose answer comes after a pause of the whole command."""
-
-    def __init__(self, passing: list[float], paused_s: float) -> None:
-        self._passing = passing
-        self._paused_s = paused_s
-        self.timeouts: list[float] = []
-
-    def get(self, *, timeout: float) -> bytes:
-        self.timeouts.append(timeout)
-        if len(self.timeouts) > 1:
-            return b'{"value": {"ms": 1.5}}\n'
-        self._passing[0] += timeout
-        note_pause(self._paused_s)
-        raise queue.Empty
-
-
 @pytest.mark.parametrize("paused_s", [600.0, 0.0])
-def test_an_answer_may_come_after_a_pause(passing: list[float], paused_s: float) -> None:
-    """The limit of a benchmark's process, which is kept here, does not run while all is stopped."""
-    worker = object.__new__(WorkerProcess)
-    worker.limit_s = 600.0
-    replies = _LateReplies(passing, paused_s)
-    worker._replies = replies  # type: ignore[assignment]
-    if not paused_s:
-        assert worker._reply() is None
-        return
-    assert worker.hear("run", RunTime).ms == 1.5
-    assert replies.timeouts[1] > 500, "the limit begins where the pause began"
+def test_an_answer_may_come_after_a_pause(
+    passing: list[float], paused_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit of a worker, which is kept here, does not run while all is stopped."""
+    ours, theirs = Channel.pair()
+    real, looks = socket.recv_fds, []
+
+    def receive(*given: Any) -> Any:
+        looks.append(given)
+        if len(looks) == 1:
+            passing[0] += 600
+            note_pause(paused_s)
+            theirs.send(b"late" * bool(paused_s) or b"never heard")
+            raise TimeoutError
+        return real(*given)
+
+    monkeypatch.setattr(socket, "recv_fds", receive)
+    with ours, theirs:
+        assert ours.receive(600.0) == (b"late" if paused_s else None)

@@ -1,5 +1,4 @@
-"""What is to be measured, what the driver asks of a worker process, and what comes back: one JSON
-line each."""
+"""What is to be measured, what the driver asks of a worker process, and what comes back: JSON each."""
 
 from __future__ import annotations
 
