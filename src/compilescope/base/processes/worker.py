@@ -14,7 +14,8 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
-from typing import IO, Any
+from pathlib import Path
+from typing import Any
 
 from compilescope.base.errors import ToolError
 from compilescope.base.processes.channel import Channel
@@ -39,7 +40,7 @@ class Worker:
         *,
         pair: tuple[Channel, Channel] | None = None,
         keeps_time: bool = False,
-        words: IO[bytes] | None = None,
+        words: Path | None = None,
         **how: Any,
     ) -> None:
         """The last word of the command will be the descriptor for `Channel.given`, unless a `pair`
@@ -48,7 +49,7 @@ class Worker:
         none. `how`: for `Popen`, in place of what is usual here."""
         self.channel, theirs = pair or Channel.pair()
         # It lives as long as this object.
-        self._words: IO[bytes] = words or tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
+        self._words = tempfile.TemporaryFile() if words is None else words.open("a+b")  # noqa: SIM115
         self._said: bytes | None = None
         self._kills = kernel_kills()
         given = [ledger()] if keeps_time else []
@@ -116,6 +117,12 @@ class Worker:
     def hear(self, limit_s: float) -> bytes | None:
         """None where it says nothing within the limit; empty where it has closed its end."""
         return self.channel.receive(limit_s)
+
+    def wait(self, seconds: float) -> int | None:
+        """Its status; None where it has not ended by then."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self._process.wait(seconds)
+        return None
 
     def stop(self) -> None:
         """Ask it to leave, and don't wait: `end` does."""

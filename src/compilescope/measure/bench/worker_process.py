@@ -46,9 +46,7 @@ class WorkerProcess:
     def __init__(self, caches: Path, log: Path, limit_s: float) -> None:
         self.limit_s = limit_s
         """For one answer."""
-        self._worker = Worker(
-            _COMMAND, keeps_time=True, words=log.open("a+b"), env=bench_environment(caches)
-        )
+        self._worker = Worker(_COMMAND, keeps_time=True, words=log, env=bench_environment(caches))
 
     def __enter__(self) -> WorkerProcess:
         return self
