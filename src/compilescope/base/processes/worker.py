@@ -8,6 +8,7 @@ and forks itself for each order (`fork.serve_forks`).
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import subprocess
@@ -114,7 +115,7 @@ class Worker:
         with contextlib.suppress(OSError):  # It died; the empty answer says so.
             self.channel.send(message)
 
-    def hear(self, limit_s: float) -> bytes | None:
+    def hear(self, limit_s: float = math.inf) -> bytes | None:
         """None where it says nothing within the limit; empty where it has closed its end."""
         return self.channel.receive(limit_s)
 
