@@ -121,9 +121,11 @@ class Worker:
 
     def wait(self, seconds: float) -> int | None:
         """Its status; None where it has not ended by then."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return self._process.wait(seconds)
-        return None
+        until = clock() + seconds
+        while (left := until - clock()) > 0:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return self._process.wait(left)
+        return self._process.poll()
 
     def stop(self) -> None:
         """Ask it to leave, and don't wait: `end` does."""
