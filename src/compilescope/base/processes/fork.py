@@ -27,10 +27,12 @@ def fork_is_safe() -> bool:
     return threading.active_count() == 1 and not started
 
 
-def die_with_parent() -> None:
-    """In a child: no parent, no child."""
+def die_with_parent(parent: int | None = None) -> None:
+    """In a child: no parent, no child. A `parent` that is known may be gone already."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if parent is not None and os.getppid() != parent:
+        os._exit(1)
 
 
 def in_a_fork(task: Callable[[], None], limit_s: float) -> None:
@@ -67,7 +69,7 @@ def serve_forks(
     """Fork a child for each order of a `worker.WarmWorker`, which is told how each ends. Comes back
     in each child with its order; with None in this process when the other side is gone, or when it
     has become unsafe to fork. `ended`: an order's child has, and no other is running."""
-    bell = _ChildBell()
+    bell, server = _ChildBell(), os.getpid()
     running: dict[int, tuple[Channel, bytes]] = {}
     while fork_is_safe():
         if bell.wait(control):
@@ -81,7 +83,7 @@ def serve_forks(
                     each.close()
                 bell.leave()
                 os.setsid()
-                die_with_parent()
+                die_with_parent(server)
                 return order
             running[pid] = line, order
             _tell(line, pid)

@@ -43,9 +43,7 @@ class JobReply(msgspec.Struct, frozen=True):
 
 def main(driver: int, machine: str, task_seconds: float) -> None:
     """Until the driver closes its end of the channel, or is gone."""
-    die_with_parent()
-    if os.getppid() != driver:
-        return
+    die_with_parent(driver)
     faulthandler.enable()
     signal.signal(signal.SIGTERM, _stop)
     keep_time_with(int(sys.argv[-2]))
