@@ -25,7 +25,7 @@ COMMAND = r"""
 import os, sys
 from pathlib import Path
 from compilescope.apps.cli.progress import ended_in_order
-from compilescope.base.processes.guard import children
+from compilescope.base.processes.cleaner import children
 from compilescope.base.processes.child import run_process
 
 go = os.path.abspath("go")
@@ -54,10 +54,10 @@ def test_children_stop_and_continue_with_their_command(
     )
     request.addfinalizer(command.kill)
     until((tmp_path / "pids").exists)
-    program, guard = map(int, (tmp_path / "pids").read_text().split())
+    program, cleaner = map(int, (tmp_path / "pids").read_text().split())
     command.send_signal(signal.SIGTSTP)
     until(lambda: _state(command.pid) == "T" and _state(program) == "T")
-    assert _state(guard) != "T", "it must notice if the command is killed now"
+    assert _state(cleaner) != "T", "it must notice if the command is killed now"
     command.send_signal(signal.SIGCONT)
     (tmp_path / "go").touch()
     assert command.wait() == 0

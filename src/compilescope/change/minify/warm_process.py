@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from compilescope.base.processes.channel import Channel, leave_with
+from compilescope.base.processes.cleaner import adopt_orphans, end_children
 from compilescope.base.processes.fork import fork_is_safe, serve_forks
-from compilescope.base.processes.guard import adopt_orphans, end_children
 
 NO_MEMORY = ("can't allocate memory", "bad_alloc", "Cannot allocate memory", "out of memory")
 FORKS = b"forks"
