@@ -180,9 +180,9 @@ def _read_all(terminal: int, shown: list[bytes]) -> None:
             return  # Its last process has left.
 
 
-@pytest.mark.parametrize("paused_s", [600.0, 0.0])
+@pytest.mark.parametrize("noted", [1, 2, 0], ids=["noted", "noted by another thread", "no pause"])
 def test_an_answer_may_come_after_a_pause(
-    passing: list[float], paused_s: float, monkeypatch: pytest.MonkeyPatch
+    passing: list[float], noted: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The limit of a worker, which is kept here, does not run while all is stopped."""
     ours, theirs = Channel.pair()
@@ -191,12 +191,14 @@ def test_an_answer_may_come_after_a_pause(
     def receive(*given: Any) -> Any:
         looks.append(given)
         if len(looks) == 1:
-            passing[0] += 600
-            note_pause(paused_s)
-            theirs.send(b"late" * bool(paused_s) or b"never heard")
+            passing[0] += 700
+        if len(looks) == noted:
+            note_pause(700.0)
+        if len(looks) <= 2:
             raise TimeoutError
         return real(*given)
 
     monkeypatch.setattr(socket, "recv_fds", receive)
     with ours, theirs:
-        assert ours.receive(600.0) == (b"late" if paused_s else None)
+        theirs.send(b"late")
+        assert ours.receive(600.0) == (b"late" if noted else None)

@@ -10,6 +10,7 @@ import os
 import select
 import socket
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -21,6 +22,8 @@ _PART = 1 << 16
 _LOOK_S = 1.0
 """Between two looks at our clock, which a pause (Ctrl-Z) holds. Chosen: exact enough for a limit,
 and no work."""
+_NOTED_S = 0.2
+"""For the thread that hears of a pause to note it. Chosen: it is the next that it does."""
 
 
 class Channel:
@@ -62,16 +65,20 @@ class Channel:
     def receive(self, limit_s: float = math.inf) -> bytes | None:
         """The next message: None where it has not come by then, empty where none will come. Time
         in which we were stopped does not count."""
-        until = clock() + limit_s
+        until, least = clock() + limit_s, 0.0
         while missing := self._missing():
-            left = max(0.0, min(until - clock(), _LOOK_S))
+            left = max(least, min(until - clock(), _LOOK_S))
+            awake = time.monotonic() + left
             try:
                 self._line.settimeout(left)
                 # No more than that: who waits for several channels sees what is left in each.
                 part, passed, _, _ = socket.recv_fds(self._line, min(missing, _PART), 1)
             except (TimeoutError, BlockingIOError):
                 if clock() >= until:
-                    return None
+                    # Slept for longer than that? It may be a pause, and we the first to wake.
+                    if least or time.monotonic() < awake + _NOTED_S:
+                        return None
+                    least = _NOTED_S
                 continue
             except OSError:
                 return b""
