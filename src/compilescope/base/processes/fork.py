@@ -116,10 +116,10 @@ class _ChildBell:
 
     def wait(self, watched: Channel) -> bool:
         """Until a child ends or there is something to read: is there?"""
-        ready, _, _ = select.select([watched, self._wake], [], [])
+        ready, _, _ = select.select([watched.fileno(), self._wake], [], [])
         if self._wake in ready:
             os.read(self._wake, 4096)
-        return watched in ready
+        return watched.fileno() in ready
 
     def leave(self) -> None:
         """In the child: its own children are its own affair."""
