@@ -16,7 +16,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from compilescope.base.errors import ToolError
 from compilescope.base.processes.channel import Channel
@@ -47,10 +47,9 @@ class Worker:
         """The last word of the command will be the descriptor for `Channel.given`, unless a `pair`
         of channels was made before. `keeps_time`: the word before that is a descriptor for
         `pause.keep_time_with`. `words`: a file for what it writes; a temporary one where there is
-        none. `how`: for `Popen`, in place of what is usual here."""
+        none, unless `how` has both streams. `how`: for `Popen`, in place of what is usual here."""
         self.channel, theirs = pair or Channel.pair()
-        # It lives as long as this object.
-        self._words = tempfile.TemporaryFile() if words is None else words.open("a+b")  # noqa: SIM115
+        self._words = None if {"stdout", "stderr"} <= how.keys() else _opened(words)
         self._said: bytes | None = None
         self._kills = kernel_kills()
         given = [ledger()] if keeps_time else []
@@ -138,13 +137,25 @@ class Worker:
         self._process.kill()
 
     def end(self, patience_s: float = 0.0) -> None:
-        """Let it leave by itself for so long; then nothing of it goes on."""
-        self.channel.close()
-        end_process(self._process, patience_s)
+        """Let it leave by itself for so long; then nothing of it goes on. A second time it does
+        nothing."""
         if self._said is None:
-            size = os.fstat(self._words.fileno()).st_size
-            self._said = os.pread(self._words.fileno(), CHUNK, max(0, size - CHUNK))
-            self._words.close()
+            self.channel.close()
+            end_process(self._process, patience_s)
+            self._said = _end_of(self._words)
+
+
+def _opened(words: Path | None) -> IO[bytes]:
+    """As long as the worker lives."""
+    return tempfile.TemporaryFile() if words is None else words.open("a+b")
+
+
+def _end_of(words: IO[bytes] | None) -> bytes:
+    if words is None:
+        return b""
+    with words:
+        size = os.fstat(words.fileno()).st_size
+        return os.pread(words.fileno(), CHUNK, max(0, size - CHUNK))
 
 
 _FORK_S = 300.0
@@ -188,8 +199,8 @@ class WarmWorker(Worker):
                 said = _heard(line, until, enough)
                 late = said is None and clock() >= until
             finally:
-                # Also at Ctrl-C, and for children that outlive it.
-                end_session(pid, running=not said)
+                if not said:  # Also at Ctrl-C; after its end, the other side ends what it left.
+                    end_session(pid, running=True)
                 if said is None:
                     said = line.receive(_FORK_S)
         return (int(said), late) if said else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 import sys
 from typing import ClassVar
 
@@ -34,7 +35,8 @@ class ProgramKeeper(Worker):
 
     def __init__(self) -> None:
         # -I: a folder of the user's must not hide a module.
-        super().__init__([sys.executable, "-I", "-c", _KEEPER.format(path=sys.path)])
+        command = [sys.executable, "-I", "-c", _KEEPER.format(path=sys.path)]
+        super().__init__(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     @classmethod
     def of_this_process(cls) -> ProgramKeeper:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import subprocess
 import sys
 import threading
 import time
@@ -89,7 +90,7 @@ class ReaderClient:
             self.close()
             command = [sys.executable, "-m", "compilescope.apps.dashboard.runs.reader"]
             # What goes wrong in it, whoever started the server sees.
-            self._worker = Worker(command, stderr=None)
+            self._worker = Worker(command, stdout=subprocess.DEVNULL, stderr=None)
         return self._worker
 
 
