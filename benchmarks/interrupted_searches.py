@@ -6,7 +6,7 @@ Each one is `fix` (`--write`, `--script`, `--isolated`, `--apply`), `minify` (`-
 `--check`, `--jobs`), `sweep` (`--fix`) or `check` of a small program: a plain one, or one that
 starts processes which ignore signals, leave the session, forget their environment or start others
 without end, or one that fills the disk or holds locks. Signals come to the command or to its group,
-one or two in quick succession. When the command has ended, and its guard with it, there must be no
+one or two in quick succession. When the command has ended, and its cleaner too, there must be no
 process of it, nothing in its temporary folder, nothing half written, no journal, and its sources
 are what they were or wholly patched. A command that was faster than the signal is no interruption
 and not counted. Linux only. Exit status: 1 if anything was left.
@@ -340,7 +340,7 @@ def _left(place: Place, pid: int, sources: dict[str, bytes]) -> list[str]:
 
 def _remains(place: Place, pid: int) -> list[str]:
     found = [f"process {each} {_words(each)}" for each in _processes(place.token)]
-    found += [f"guard {each}" for each in _pids() if _is_guard_of(each, pid)]
+    found += [f"cleaner {each}" for each in _pids() if _is_cleaner_of(each, pid)]
     # A program that runs once keeps torch's own cache there, as without us.
     cache = f"torchinductor_{getpass.getuser()}" if place.runs_once else ""
     held = (path.name for path in place.temporary.iterdir() if path.name != cache)
@@ -393,9 +393,9 @@ def _processes(token: str) -> list[int]:
     ]
 
 
-def _is_guard_of(pid: int, command: int) -> bool:
+def _is_cleaner_of(pid: int, command: int) -> bool:
     words = _read(pid, "cmdline").split(b"\0")
-    return any(word.endswith(b"guard_process.py") for word in words) and (
+    return any(word.endswith(b"cleaner_process.py") for word in words) and (
         str(command).encode() in words
     )
 

@@ -227,7 +227,7 @@ def test_workers_end_when_their_driver_is_killed(tmp_path: Path) -> None:
     wait_for_turns(process, log)
     children = psutil.Process(process.pid).children()
     # Beside them is the process that sees to it that they end.
-    workers = [each for each in children if "guard_process" not in " ".join(each.cmdline())]
+    workers = [each for each in children if "cleaner_process" not in " ".join(each.cmdline())]
     assert len(workers) == 2
     process.kill()
     process.communicate()
@@ -243,7 +243,7 @@ def test_a_process_that_hangs_is_ended(tmp_path: Path) -> None:
         worker.limit_s = 1.0
         with pytest.raises(WorkerFailed, match="No answer for 1 s while compiling"):
             worker.ask("first", FirstCall)
-        assert worker._process.poll() is not None
+        assert not worker._worker.is_running
 
 
 @pytest.mark.slow

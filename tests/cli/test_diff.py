@@ -30,7 +30,7 @@ def build():
     return Model(4, 4), (torch.randn(2, 4),), {"scale": 2.0}
 
 def alone():
-    assert os.environ["COMPILESCOPE_GUARD"]  # What it starts ends with the command.
+    assert os.environ["COMPILESCOPE_CLEANER"]  # What it starts ends with the command.
     return torch.sin, torch.ones(2)
 
 def wrong(graph, inputs):

@@ -19,7 +19,7 @@ from compilescope.apps import cli
 from compilescope.apps.cli.quick_start import _cleandoc
 from compilescope.base import settings
 from compilescope.base.patterns import late
-from compilescope.base.processes import guard_process
+from compilescope.base.processes import cleaner_process
 from compilescope.logs.trace.record import TraceLine
 from compilescope.record.bodies import Body
 from compilescope.record.event import Envelope
@@ -44,7 +44,7 @@ _NEVER = {
     "psutil", "pygments", "ssl", "torch", "unittest", "urllib.request", "xml",
 }  # fmt: skip
 _SELDOM = {
-    "compilescope.base.processes.guard", "html", "inspect", "logging", "platform",
+    "compilescope.base.processes.cleaner", "html", "inspect", "logging", "platform",
     "secrets", "socket", "subprocess", "tempfile", "typing_extensions", "zipfile",
 }  # fmt: skip
 _NO_VIEW = {
@@ -98,7 +98,7 @@ def test_what_msgspec_decodes_has_its_annotations_evaluated(kind: type) -> None:
 
 
 def test_names_that_settings_repeats_are_those_of_the_guard() -> None:
-    assert settings.GUARD == guard_process.VARIABLE
+    assert settings.CLEANER == cleaner_process.VARIABLE
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import os
 import shutil
 import socket
 import sqlite3
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -25,6 +24,7 @@ from compilescope.apps.dashboard.runs.index import RunIndex
 from compilescope.apps.dashboard.runs.reader import KnownRun, examine
 from compilescope.apps.dashboard.runs.reader_client import FailedRead, ReaderClient
 from compilescope.apps.dashboard.runs.rows import RunRow
+from compilescope.base.processes import deadline
 from compilescope.knowledge.analysis.digest import digest
 from compilescope.record.bodies import GraphCaptured
 from compilescope.record.event import encode
@@ -270,9 +270,7 @@ def test_a_run_that_cannot_be_read_in_time_is_one_row(
         index.rows()
         until(mark.exists)
         # What the clock would do: nobody waits for ten minutes.
-        for each in threading.enumerate():
-            if isinstance(each, threading.Timer) and each.interval == 601:
-                each.function()
+        monkeypatch.setattr(deadline, "_stopped_s", -601)
         until(lambda: is_read(index))
         rows = by_run(index)
     assert "more than 601 s" in rows["ranks"].problem and rows["ranks"].breaks is None

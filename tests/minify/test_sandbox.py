@@ -104,9 +104,9 @@ def test_tasks_of_several_threads_run_side_by_side() -> None:
 def test_a_killed_warm_process_is_replaced() -> None:
     with Sandbox(120, environment=environment()) as sandbox:
         assert sandbox.run(f"{TASKS}:echo").is_done
-        assert sandbox._process is not None
-        sandbox._process.kill()
-        sandbox._process.wait()
+        assert sandbox._worker is not None
+        sandbox._worker.kill()
+        assert sandbox._worker.wait(600) == -signal.SIGKILL
         assert sandbox.run(f"{TASKS}:echo").is_done
 
 

@@ -5,28 +5,27 @@ from __future__ import annotations
 import json
 import os
 import pty
-import queue
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from compilescope.base.processes import deadline
+from compilescope.base.processes.channel import Channel
 from compilescope.base.processes.deadline import Deadline, clock, note_pause, pauses
-from compilescope.change.minify.sandbox import Sandbox, TaskResult
-from compilescope.measure.bench.protocol import RunTime
-from compilescope.measure.bench.worker_process import WorkerProcess
 from waiting import until
 
 COMMAND = r"""
 import os, sys
 from pathlib import Path
 from compilescope.apps.cli.progress import ended_in_order
-from compilescope.base.processes.guard import children
+from compilescope.base.processes.cleaner import children
 from compilescope.base.processes.child import run_process
 
 go = os.path.abspath("go")
@@ -55,10 +54,10 @@ def test_children_stop_and_continue_with_their_command(
     )
     request.addfinalizer(command.kill)
     until((tmp_path / "pids").exists)
-    program, guard = map(int, (tmp_path / "pids").read_text().split())
+    program, cleaner = map(int, (tmp_path / "pids").read_text().split())
     command.send_signal(signal.SIGTSTP)
     until(lambda: _state(command.pid) == "T" and _state(program) == "T")
-    assert _state(guard) != "T", "it must notice if the command is killed now"
+    assert _state(cleaner) != "T", "it must notice if the command is killed now"
     command.send_signal(signal.SIGCONT)
     (tmp_path / "go").touch()
     assert command.wait() == 0
@@ -107,22 +106,6 @@ def test_no_limit_runs_while_a_command_is_stopped(passing: list[float]) -> None:
     assert limit.is_over and clock() - begun >= 1000
     note_pause(1000)
     assert not limit.is_over and clock() - begun < 1000 and pauses() == before + 1
-
-
-def test_a_task_that_was_stopped_is_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The warm process keeps its time, and cannot know."""
-    answers = [TaskResult("timeout"), TaskResult("done", 1)]
-
-    def run(*_: object) -> TaskResult:
-        if len(answers) == 2:
-            note_pause(0.0)
-        return answers.pop(0)
-
-    with Sandbox() as sandbox:
-        monkeypatch.setattr(sandbox, "_run", run)
-        assert sandbox.run("any:task").is_done
-        answers[:] = [TaskResult("timeout")]
-        assert sandbox.run("any:task").status == "timeout"
 
 
 SHELL = """
@@ -197,32 +180,25 @@ def _read_all(terminal: int, shown: list[bytes]) -> None:
             return  # Its last process has left.
 
 
-class _LateReplies:
-    """A queue whose answer comes after a pause of the whole command."""
+@pytest.mark.parametrize("noted", [1, 2, 0], ids=["noted", "noted by another thread", "no pause"])
+def test_an_answer_may_come_after_a_pause(
+    passing: list[float], noted: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit of a worker, which is kept here, does not run while all is stopped."""
+    ours, theirs = Channel.pair()
+    real, looks = socket.recv_fds, []
 
-    def __init__(self, passing: list[float], paused_s: float) -> None:
-        self._passing = passing
-        self._paused_s = paused_s
-        self.timeouts: list[float] = []
+    def receive(*given: Any) -> Any:
+        looks.append(given)
+        if len(looks) == 1:
+            passing[0] += 700
+        if len(looks) == noted:
+            note_pause(700.0)
+        if len(looks) <= 2:
+            raise TimeoutError
+        return real(*given)
 
-    def get(self, *, timeout: float) -> bytes:
-        self.timeouts.append(timeout)
-        if len(self.timeouts) > 1:
-            return b'{"value": {"ms": 1.5}}\n'
-        self._passing[0] += timeout
-        note_pause(self._paused_s)
-        raise queue.Empty
-
-
-@pytest.mark.parametrize("paused_s", [600.0, 0.0])
-def test_an_answer_may_come_after_a_pause(passing: list[float], paused_s: float) -> None:
-    """The limit of a benchmark's process, which is kept here, does not run while all is stopped."""
-    worker = object.__new__(WorkerProcess)
-    worker.limit_s = 600.0
-    replies = _LateReplies(passing, paused_s)
-    worker._replies = replies  # type: ignore[assignment]
-    if not paused_s:
-        assert worker._reply() is None
-        return
-    assert worker.hear("run", RunTime).ms == 1.5
-    assert replies.timeouts[1] > 500, "the limit begins where the pause began"
+    monkeypatch.setattr(socket, "recv_fds", receive)
+    with ours, theirs:
+        theirs.send(b"late")
+        assert ours.receive(600.0) == (b"late" if noted else None)

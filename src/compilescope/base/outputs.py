@@ -106,9 +106,9 @@ def output_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def _transient(path: Path) -> AbstractContextManager[Path]:
-    """As `guard.transient`, which takes long to load, where no guard can have been started."""
-    if "compilescope.base.processes.guard" in sys.modules:
-        from compilescope.base.processes.guard import transient
+    """As `cleaner.transient`, which takes long to load, where no cleaner can have been started."""
+    if "compilescope.base.processes.cleaner" in sys.modules:
+        from compilescope.base.processes.cleaner import transient
 
         return transient(path)
     return _removed(path)

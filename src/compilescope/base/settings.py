@@ -15,7 +15,8 @@ from typing import NamedTuple
 from compilescope.base.errors import ToolError
 from compilescope.base.package import PACKAGE
 
-GUARD = "COMPILESCOPE_GUARD"  # As in `guard_process`, which stands alone and few commands need.
+CLEANER = "COMPILESCOPE_CLEANER"
+"""As in `cleaner_process`, which stands alone and few commands need."""
 JOURNALS = "journals"
 """The folder, within the user's state, that says which files are being replaced as a set."""
 DEFAULT_DIR = ".compilescope"
@@ -169,7 +170,7 @@ def trial_environment(
 
 
 def _is_private(name: str) -> bool:
-    return name.startswith(_OURS) and not name.startswith((_MINI, MADE_RUNS, GUARD))
+    return name.startswith(_OURS) and not name.startswith((_MINI, MADE_RUNS, CLEANER))
 
 
 def job_environment(made_runs: Path) -> dict[str, str]:
@@ -177,7 +178,7 @@ def job_environment(made_runs: Path) -> dict[str, str]:
     env = {
         name: value
         for name, value in os.environ.items()
-        if name not in ("FORCE_COLOR", "CLICOLOR_FORCE", "COMPILESCOPE_DIR", GUARD)
+        if name not in ("FORCE_COLOR", "CLICOLOR_FORCE", "COMPILESCOPE_DIR", CLEANER)
     }
     plain = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "100", "PYTHONUNBUFFERED": "1"}
     return {**env, **plain, "PYTHONIOENCODING": "utf-8", MADE_RUNS: str(made_runs)}

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from compilescope.base.errors import ToolError
-from compilescope.base.processes.guard import transient
+from compilescope.base.processes.cleaner import transient
 from compilescope.base.settings import current_environment, set_variable
 
 T = TypeVar("T")

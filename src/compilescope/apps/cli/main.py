@@ -108,7 +108,7 @@ def _take_back_interrupted() -> None:
             return
     except OSError:
         return
-    from compilescope.base.processes.guard import restore_interrupted
+    from compilescope.base.processes.cleaner import restore_interrupted
 
     for path in restore_interrupted():
         words = "an earlier command was killed before it had written all of its files"

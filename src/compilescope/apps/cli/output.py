@@ -57,7 +57,7 @@ def told_text(
 def kept(document: Document, name: str) -> str:
     """The command that shows all of a document that cannot be made again cheaply; empty where it
     fits as it is, or no file can hold it."""
-    from compilescope.base.processes.guard import lasting_folder
+    from compilescope.base.processes.cleaner import lasting_folder
     from compilescope.report.render.terminal import to_text
 
     text = to_text(document, width=report_width())

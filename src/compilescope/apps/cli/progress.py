@@ -3,7 +3,7 @@ SIGHUP it ends as on Ctrl-C, cleaned up, with its results kept.
 
 On stderr only: stdout is for the answer.
 
-After `kill -9`, `processes.guard_process` cleans up.
+After `kill -9`, `processes.cleaner_process` cleans up.
 """
 
 from __future__ import annotations
@@ -223,9 +223,9 @@ def on_end_signals(do: Callable[[int], object]) -> dict[int, Any]:
 @contextmanager
 def ended_in_order(*, pausing: bool = False) -> Iterator[None]:
     """A polite end (`kill`) cleans up and keeps what there is, as Ctrl-C does. After `kill -9` the
-    guard cleans up. With `pausing`, Ctrl-Z stops what the command runs too: for those that keep the
+    cleaner does. With `pausing`, Ctrl-Z stops what the command runs too: for those that keep the
     time of all that by `deadline.clock`."""
-    from compilescope.base.processes.guard import guarded
+    from compilescope.base.processes.cleaner import leaving_nothing
     from compilescope.base.processes.pause import stopping_together
 
     def leave(number: int) -> None:
@@ -233,7 +233,7 @@ def ended_in_order(*, pausing: bool = False) -> Iterator[None]:
 
     before = on_end_signals(leave)
     try:
-        with guarded() as guard, stopping_together(guard) if pausing else nullcontext():
+        with leaving_nothing() as spared, stopping_together(spared) if pausing else nullcontext():
             yield
     finally:
         for number, handler in before.items():

@@ -256,9 +256,7 @@ class _WorkerSlot:
 def _begin(parent: int) -> None:
     """In a worker, before its first task."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    die_with_parent()
-    if os.getppid() != parent:
-        os._exit(1)
+    die_with_parent(parent)
     threading.Thread(target=_follow_parent, daemon=True).start()
     with suppress(OSError):
         os.nice(_NICE)

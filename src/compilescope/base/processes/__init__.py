@@ -1,4 +1,6 @@
-"""Child processes: run within limits, their output, who runs, what they leave, how they end.
+"""Child processes: run within limits, asked and answering, their output, who runs, what they leave,
+how they end.
 
-Nothing is imported here: small commands need a module or two of it, and `guard_process` runs alone.
+Nothing is imported here: small commands need a module or two of it, and
+`cleaner_process` runs alone.
 """

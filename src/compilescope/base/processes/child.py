@@ -285,6 +285,6 @@ def end_session(pid: int, *, running: bool) -> None:
     for each in (*reversed(others), pid):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(each, signal.SIGKILL)
-        if each != pid:
+        if each != pid or running:  # A fork may not have a group of its own yet.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(each, signal.SIGKILL)

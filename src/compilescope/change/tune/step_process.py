@@ -7,22 +7,16 @@ order that rotates, so that what disturbs the machine disturbs all of them alike
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
-import queue
-import socket
-import subprocess
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
 
-from compilescope.base.errors import ToolError
-from compilescope.base.processes.child import end_process
+from compilescope.base.processes.channel import Channel
 from compilescope.base.processes.deadline import OutOfTime, clock
-from compilescope.base.processes.outcome import kernel_kills, ran_out, reason_of
+from compilescope.base.processes.worker import Worker
 from compilescope.change.repair.trials.version import Version
 from compilescope.change.repair.trials.workbench import Workbench
 from compilescope.knowledge.analysis.intervals import Ratio, ratio
@@ -63,40 +57,27 @@ class StepProcess:
         **given: Any,
     ) -> None:
         self._bench = bench
-        ours, theirs = socket.socketpair()
-        self._kills = kernel_kills()
-        with theirs:
-            task = {
-                "channel": theirs.fileno(),
-                "mode": mode,
-                "folder": str(caches),
-                **given,
-            }
-            asked = {"task": {"name": _TASK, "given": task}, "eager_random": eager_random}
-            launch = bench.launch(version, asked, compiler_caches(caches))
-            self._stderr = launch.folder / "stderr"
-            with (
-                open(launch.folder / "stdin", "rb") as stdin,
-                open(launch.folder / "stdout", "wb") as stdout,
-                open(self._stderr, "wb") as stderr,
-            ):
-                try:
-                    self._process = subprocess.Popen(
-                        launch.command,
-                        env=launch.environment,
-                        stdin=stdin,
-                        stdout=stdout,
-                        stderr=stderr,
-                        pass_fds=[theirs.fileno()],
-                        start_new_session=True,
-                    )
-                except OSError as error:
-                    raise ToolError(
-                        f"Cannot start {launch.command[0]}: {error.strerror}."
-                    ) from None
-        self._channel = ours
-        self._news: queue.Queue[dict[str, Any] | None] = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
+        pair = _, theirs = Channel.pair()
+        task = {
+            "channel": theirs.fileno(),
+            "mode": mode,
+            "folder": str(caches),
+            **given,
+        }
+        asked = {"task": {"name": _TASK, "given": task}, "eager_random": eager_random}
+        launch = bench.launch(version, asked, compiler_caches(caches))
+        with (
+            open(launch.folder / "stdin", "rb") as stdin,
+            open(launch.folder / "stdout", "wb") as stdout,
+        ):
+            self._worker = Worker(
+                launch.command,
+                pair=pair,
+                words=launch.folder / "stderr",
+                env=launch.environment,
+                stdin=stdin,
+                stdout=stdout,
+            )
 
     def __enter__(self) -> StepProcess:
         return self
@@ -105,13 +86,10 @@ class StepProcess:
         self.close()
 
     def close(self) -> None:
-        with contextlib.suppress(OSError):
-            self._channel.close()
-        end_process(self._process)
+        self._worker.end()
 
     def ask(self, steps: int) -> None:
-        with contextlib.suppress(OSError):
-            self._channel.sendall(json.dumps({"steps": steps}).encode() + b"\n")
+        self._worker.send(json.dumps({"steps": steps}).encode())
 
     def hear(self, *kinds: str, until: float = math.inf) -> dict[str, Any] | None:
         """What it says of one of these kinds; None where the program has come to its end. Raises
@@ -120,42 +98,28 @@ class StepProcess:
         limit_s = self._bench.deadline.limit(self._bench.limit_s)
         end = clock() + limit_s
         while True:
-            left = min(end, until) - clock()
-            if left <= 0 and self._news.empty():
+            heard = self._worker.hear(min(end, until) - clock())
+            if heard is None:
                 self.close()
                 if until < end:
                     raise NotReady
                 if limit_s < self._bench.limit_s:
                     raise OutOfTime
                 raise StepFailed(f"it did not come so far within {limit_s:g} s (see --limit)")
-            try:
-                said = self._news.get(timeout=max(left, 0.0))
-            except queue.Empty:
-                continue
-            if said is None:
+            if not heard:
                 self._failed()
-            elif said["kind"] in kinds:
+            said: dict[str, Any] = json.loads(heard)
+            if said["kind"] in kinds:
                 return said
-            elif said["kind"] == "ended":
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    if self._process.wait(_LAST_S):
-                        self._failed()
+            if said["kind"] == "ended":
+                if self._worker.wait(_LAST_S):
+                    self._failed()
                 return None
 
-    def _failed(self) -> None:
+    def _failed(self) -> NoReturn:
         """It has closed its end without a word."""
-        end_process(self._process, _LAST_S)
-        err = self._stderr.read_bytes()[-(1 << 16) :]
-        status = self._process.returncode
-        exhausted = ran_out(status, "", err, self._kills)
-        reason = reason_of(status, "", err, None, None, exhausted)
-        raise StepFailed(reason.rstrip(".") or "it ended without a step")
-
-    def _read(self) -> None:
-        with contextlib.suppress(OSError, ValueError), self._channel.makefile("rb") as lines:
-            for line in lines:
-                self._news.put(json.loads(line))
-        self._news.put(None)
+        self._worker.end(_LAST_S)
+        raise StepFailed(self._worker.reason.rstrip(".") or "it ended without a step")
 
 
 @dataclass

@@ -14,7 +14,6 @@ import gc
 import json
 import os
 import resource
-import socket
 import statistics
 import sys
 import threading
@@ -28,6 +27,7 @@ from typing import Any
 
 import torch
 
+from compilescope.base.processes.channel import Channel
 from compilescope.change.tune.step_place import MARK
 from compilescope.instrument.torchapi.compilation.fresh import CompilationClock
 
@@ -71,8 +71,7 @@ class _Marks:
         self.folder = Path(given["folder"])
         self.pid = os.getpid()
         self.thread = threading.get_ident()
-        self._channel = socket.socket(fileno=int(given["channel"]))
-        self._lines = self._channel.makefile("rb")
+        self._channel = Channel.given(int(given["channel"]))
         atexit.register(self._end)
 
     def mark(self, number: int = 0) -> None:
@@ -84,15 +83,15 @@ class _Marks:
 
     def tell(self, **news: Any) -> None:
         try:
-            self._channel.sendall(json.dumps(news).encode() + b"\n")
+            self._channel.send(json.dumps(news).encode())
         except OSError:
             os._exit(0)
 
     def hear(self) -> dict[str, Any]:
-        line = self._lines.readline()
-        if not line:
+        asked = self._channel.receive()
+        if not asked:
             os._exit(0)  # Nobody waits for this process any more.
-        found: dict[str, Any] = json.loads(line)
+        found: dict[str, Any] = json.loads(asked)
         return found
 
     def _end(self) -> None:

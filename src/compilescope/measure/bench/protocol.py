@@ -1,5 +1,5 @@
-"""What is to be measured, what the driver asks of a worker process, and what comes back: one JSON
-line each."""
+"""What is to be measured, what the driver asks of a worker process, and what comes back, each as
+JSON."""
 
 from __future__ import annotations
 

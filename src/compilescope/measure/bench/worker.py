@@ -1,24 +1,22 @@
 """The process that one backend of one model is measured in:
 `python -m compilescope.measure.bench.worker`.
 
-Requests come on stdin, replies go to what was stdout; what the model prints goes to stderr. Its one
-argument is the ledger of `processes.pause`.
+Its arguments are the ledger of `processes.pause` and its end of the channel.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import queue
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 
 from compilescope.base.errors import ToolError
+from compilescope.base.processes.channel import Channel, leave_with
 from compilescope.base.processes.pause import keep_time_with
 from compilescope.measure.bench.protocol import WorkerReply, WorkerRequest
 
@@ -27,16 +25,15 @@ _MOST = 300
 
 
 def main() -> None:
-    source, target = _channel()
-    keep_time_with(int(sys.argv[1]))
+    driver = Channel.given(int(sys.argv[-1]))
+    keep_time_with(int(sys.argv[-2]))
     _offer_for_sacrifice()
-    waiting: queue.Queue[bytes] = queue.Queue()
-    # A thread: a driver that dies is noticed also in the middle of a step.
-    threading.Thread(target=_read, args=(source, waiting), daemon=True).start()
+    # A driver that dies is noticed also in the middle of a step.
+    leave_with(driver)
     # Torch is imported here, so that what a broken one says is a reply like any other.
     work: Any = None
-    while True:
-        request = msgspec.json.decode(waiting.get(), type=WorkerRequest)
+    while asked := driver.receive():
+        request = msgspec.json.decode(asked, type=WorkerRequest)
         try:
             if work is None:
                 from compilescope.measure.bench.worker_tasks import WorkerTasks
@@ -47,31 +44,15 @@ def main() -> None:
             reply = WorkerReply(error=error.message, hint=error.hint)
         except Exception as error:  # The border to the user's model and to the backend.
             reply = WorkerReply(error=_sentence(error))
-        with contextlib.suppress(BrokenPipeError):
-            target.write(msgspec.json.encode(reply) + b"\n")
-            target.flush()
-
-
-def _channel() -> tuple[BinaryIO, BinaryIO]:
-    """Ours alone: descriptors 0 and 1 are the program's, with nothing to read and stderr."""
-    source, target = os.dup(0), os.dup(1)
-    with open(os.devnull, "rb") as nothing:
-        os.dup2(nothing.fileno(), 0)
-    sys.stdout.flush()
-    os.dup2(2, 1)
-    return os.fdopen(source, "rb"), os.fdopen(target, "wb")
+        with contextlib.suppress(OSError):
+            driver.send(msgspec.json.encode(reply))
+    os._exit(0)
 
 
 def _offer_for_sacrifice() -> None:
     """Where memory runs out, the system is to end this process and not the one that measures."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("500")
-
-
-def _read(source: BinaryIO, waiting: queue.Queue[bytes]) -> None:
-    for line in source:
-        waiting.put(line)
-    os._exit(0)
 
 
 def _sentence(error: Exception) -> str:

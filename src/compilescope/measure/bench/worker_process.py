@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import queue
-import signal
-import subprocess
 import sys
-import threading
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
 import msgspec
 
-from compilescope.base.errors import ToolError
-from compilescope.base.processes.child import end_process
-from compilescope.base.processes.deadline import clock
-from compilescope.base.processes.outcome import kernel_kills, last_line, status_words
-from compilescope.base.processes.pause import ledger
+from compilescope.base.processes.outcome import status_words
+from compilescope.base.processes.worker import Worker
 from compilescope.base.settings import bench_environment
 from compilescope.measure.bench.protocol import Spec, Verb, WorkerReply, WorkerRequest
 
@@ -54,23 +46,7 @@ class WorkerProcess:
     def __init__(self, caches: Path, log: Path, limit_s: float) -> None:
         self.limit_s = limit_s
         """For one answer."""
-        self._log = log
-        self._kills = kernel_kills()
-        with log.open("ab") as errors:
-            try:
-                self._process = subprocess.Popen(
-                    (*_COMMAND, str(ledger())),
-                    pass_fds=[ledger()],
-                    env=bench_environment(caches),
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=errors,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise ToolError(f"Cannot start {sys.executable}: {error.strerror}.") from None
-        self._replies: queue.Queue[bytes] = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._worker = Worker(_COMMAND, keeps_time=True, words=log, env=bench_environment(caches))
 
     def __enter__(self) -> WorkerProcess:
         return self
@@ -90,15 +66,11 @@ class WorkerProcess:
 
     def send(self, verb: Verb, *specs: Spec) -> None:
         """Ask, and don't wait: `hear` has the answer."""
-        line = msgspec.json.encode(WorkerRequest(verb=verb, specs=specs)) + b"\n"
-        assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # It died; the empty answer says so.
-            self._process.stdin.write(line)
-            self._process.stdin.flush()
+        self._worker.send(msgspec.json.encode(WorkerRequest(verb=verb, specs=specs)))
 
     def hear(self, verb: Verb, answer: type[T]) -> T:
         """What it says; WorkerFailed where it says an error, dies, or says nothing."""
-        said = self._reply()
+        said = self._worker.hear(self.limit_s)
         if said is None:
             self.end(patience_s=0.0)
             raise WorkerFailed(
@@ -113,44 +85,15 @@ class WorkerProcess:
 
     def end(self, *, patience_s: float = _PATIENCE_S) -> None:
         """Also of what it started; a second time it does nothing."""
-        process = self._process
-        if process.stdin is not None:
-            with contextlib.suppress(BrokenPipeError):
-                process.stdin.close()
-        end_process(process, patience_s)
-
-    def _reply(self) -> bytes | None:
-        """None where there is none within the limit, on which no time counts in which we were
-        stopped; empty where the process has closed its end."""
-        until = clock() + self.limit_s
-        while True:
-            try:
-                return self._replies.get(timeout=max(until - clock(), 0.0))
-            except queue.Empty:
-                if clock() >= until:
-                    return None
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as lines:
-            for line in lines:
-                self._replies.put(line)
-        self._replies.put(b"")
+        self._worker.end(patience_s)
 
     def _death(self, verb: Verb) -> str:
-        """Its process ended, or at least closed its end of the pipe."""
+        """Its process ended, or at least closed its end of the channel."""
         self.end(patience_s=1.0)
-        status = self._process.returncode
-        kills = kernel_kills()
-        if status == -signal.SIGKILL and kills is not None and kills != self._kills:
+        if self._worker.killed_for_memory:
             words = "The system killed the process, out of memory,"
         else:
-            how = status_words(status).rstrip(".")
+            how = status_words(self._worker.status).rstrip(".")
             words = f"The process died ({how[:1].lower()}{how[1:]})"
-        said = self._last_words()
+        said = self._worker.last_line[:200]
         return f"{words} while {_DOING[verb]}{f': {said}' if said else '.'}"
-
-    def _last_words(self) -> str:
-        with contextlib.suppress(OSError):
-            return last_line(self._log.read_bytes()[-4096:].decode(errors="replace"))[:200]
-        return ""

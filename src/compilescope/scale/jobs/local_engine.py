@@ -5,23 +5,18 @@ GPUs are lent to jobs, whole ones to one job only.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import subprocess
 import sys
-import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from multiprocessing import Pipe
 from multiprocessing.connection import wait
 
 import msgspec
 
 from compilescope.base.errors import ToolError
-from compilescope.base.processes.child import end_process
 from compilescope.base.processes.deadline import clock, pauses
-from compilescope.base.processes.outcome import kernel_kills, last_line, status_words
-from compilescope.base.processes.pause import ledger
+from compilescope.base.processes.outcome import status_words
+from compilescope.base.processes.worker import Worker
 from compilescope.base.settings import current_environment
 from compilescope.measure.machine import this_machine
 from compilescope.record.benchmark import Machine
@@ -78,7 +73,7 @@ _MOST_STILLBORN = 30
 _START = (
     "import sys; sys.path[:] = {path!r}\n"
     "from compilescope.scale.jobs.worker import main\n"
-    "main({descriptor}, {ledger}, {driver}, {machine!r}, {task})"
+    "main({driver}, {machine!r}, {task})"
 )
 
 
@@ -101,7 +96,7 @@ class LocalEngine:
         self._task_seconds = task_seconds
         self._machine = this_machine()
         self._devices = Devices(len(self._machine.accelerators), current_environment())
-        self._workers: list[_Worker] = []
+        self._workers: list[_JobWorker] = []
         self._again: deque[_StartedJob] = deque()
         self._stillborn = 0
         self._done = 0
@@ -124,8 +119,8 @@ class LocalEngine:
                 running = [worker for worker in self._workers if worker.handed]
                 if not running:
                     return
-                ready = wait([worker.connection for worker in running], _HEARTBEAT_S)
-                for worker in (each for each in running if each.connection in ready):
+                ready = wait([worker.channel.fileno() for worker in running], _HEARTBEAT_S)
+                for worker in [each for each in running if each.channel.fileno() in ready]:
                     finished = self._hear(worker)
                     if finished is not None:
                         self._done += 1
@@ -155,16 +150,16 @@ class LocalEngine:
             handed.devices = devices
             self._free_worker().hand(handed)
 
-    def _free_worker(self) -> _Worker:
+    def _free_worker(self) -> _JobWorker:
         for worker in self._workers:
             if worker.handed is None:
                 return worker
-        self._workers.append(_Worker(self._machine.name, self._task_seconds, self._environment))
+        self._workers.append(_JobWorker(self._machine.name, self._task_seconds, self._environment))
         return self._workers[-1]
 
-    def _hear(self, worker: _Worker) -> Finished | None:
+    def _hear(self, worker: _JobWorker) -> Finished | None:
         """What a worker has to say; None where its job has not ended."""
-        reply = worker.receive()
+        reply = worker.reply()
         if reply is None:
             return self._buried(worker)
         if reply.finished is None:
@@ -176,13 +171,13 @@ class LocalEngine:
         result = msgspec.structs.replace(reply.finished.result, attempts=handed.attempts)
         return msgspec.structs.replace(reply.finished, result=result)
 
-    def _buried(self, worker: _Worker) -> Finished | None:
+    def _buried(self, worker: _JobWorker) -> Finished | None:
         """A worker has died: its job is tried once more, or ends."""
         handed = self._taken_back(worker)
         self._stop([worker])
         if not worker.is_ready:
             self._stillborn += 1
-            if self._stillborn >= (_MOST_STILLBORN if worker.was_killed else _MOST_UNBORN):
+            if self._stillborn >= (_MOST_STILLBORN if worker.status < 0 else _MOST_UNBORN):
                 raise ToolError(f"Cannot start a worker process: {worker.last_words()}")
             handed.attempts -= 1
         state, reason = worker.how_it_died()
@@ -202,7 +197,7 @@ class LocalEngine:
         )
         return Finished(result)
 
-    def _taken_back(self, worker: _Worker) -> _StartedJob:
+    def _taken_back(self, worker: _JobWorker) -> _StartedJob:
         handed = worker.handed
         assert handed is not None
         worker.handed = None
@@ -223,14 +218,14 @@ class LocalEngine:
             )
             yield Finished(result)
 
-    def _stop(self, workers: list[_Worker]) -> None:
+    def _stop(self, workers: list[_JobWorker]) -> None:
         """All at once, since each may take a moment to end its program."""
         leaving = list(workers)
         self._workers = [worker for worker in self._workers if worker not in leaving]
         for worker in leaving:
-            worker.begin_to_stop()
-        for worker in leaving:
             worker.stop()
+        for worker in leaving:
+            worker.end(_LEAVE_S)
 
     def _progress(self, source: JobSource[_StartedJob]) -> JobProgress:
         handed = [worker.handed for worker in self._workers if worker.handed is not None]
@@ -253,7 +248,7 @@ class _StartedJob:
         self.devices: tuple[str, ...] = ()
 
 
-class _Worker:
+class _JobWorker(Worker):
     """Our end of a worker process."""
 
     def __init__(
@@ -261,76 +256,36 @@ class _Worker:
     ) -> None:
         self.handed: _StartedJob | None = None
         self.is_ready = False
-        # It lives as long as this object.
-        self._words = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
-        self._kills = kernel_kills()
-        self.connection, theirs = Pipe()
-        code = _START.format(
-            path=sys.path,
-            descriptor=theirs.fileno(),
-            ledger=ledger(),
-            driver=os.getpid(),
-            machine=machine,
-            task=task_seconds,
-        )
-        with theirs:
-            self._process = subprocess.Popen(
-                # -I: a file in the user's folder must not hide a module of ours.
-                [sys.executable, "-I", "-c", code],
-                pass_fds=[theirs.fileno(), ledger()],
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=self._words,
-                stderr=self._words,
-                # Ctrl-C is for us: we decide what becomes of its job.
-                start_new_session=True,
-            )
+        code = _START.format(path=sys.path, driver=os.getpid(), machine=machine, task=task_seconds)
+        # -I: a file in the user's folder must not hide a module of ours.
+        super().__init__([sys.executable, "-I", "-c", code], keeps_time=True, env=environment)
 
     def hand(self, handed: _StartedJob) -> None:
         handed.attempts += 1
         handed.begun = clock()
         handed.pauses = pauses()
         self.handed = handed
-        self._kills = kernel_kills()
         more = {"CUDA_VISIBLE_DEVICES": ",".join(handed.devices)} if handed.devices else {}
-        with contextlib.suppress(OSError):  # It has died: `receive` finds that out.
-            self.connection.send_bytes(msgspec.msgpack.encode(Order(handed.job, more)))
+        self.send(msgspec.msgpack.encode(Order(handed.job, more)))
 
-    def receive(self) -> JobReply | None:
+    def reply(self) -> JobReply | None:
         """None: it has died."""
         try:
-            reply = msgspec.msgpack.decode(self.connection.recv_bytes(), type=JobReply)
-        except (EOFError, OSError, msgspec.MsgspecError):
+            reply = msgspec.msgpack.decode(self.hear() or b"", type=JobReply)
+        except msgspec.MsgspecError:
             return None
         self.is_ready = True
         return reply
 
-    def begin_to_stop(self) -> None:
-        self.connection.close()
-        if self._process.poll() is None:
-            self._process.terminate()
-
-    def stop(self) -> None:
-        end_process(self._process, _LEAVE_S)
-
-    @property
-    def was_killed(self) -> bool:
-        return self._process.returncode < 0
-
     def last_words(self) -> str:
-        self._words.seek(0)
-        said = last_line(self._words.read().decode(errors="replace"))
-        return said or status_words(self._process.returncode)
+        return self.last_line or status_words(self.status)
 
     def how_it_died(self) -> tuple[JobState, str]:
-        """After `stop`."""
-        self._words.seek(0)
-        said = self._words.read(1 << 16).decode(errors="replace")
-        if any(line.startswith(STUCK) for line in said.splitlines()):
+        """After `end`."""
+        if any(line.startswith(STUCK) for line in self.said.splitlines()):
             return "timeout", "Its task took too long outside of its programs, and was stopped."
-        status = self._process.returncode
-        words = status_words(status)
-        if status == -9 and kernel_kills() != self._kills:
+        words = status_words(self.status)
+        if self.killed_for_memory:
             return "memory", f"Its worker process ran out of memory: {words}"
         return "crashed", f"Its worker process died twice. The last time: {words}"
 

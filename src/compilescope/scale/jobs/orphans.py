@@ -6,7 +6,6 @@ it, however that one dies.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import signal
@@ -14,7 +13,9 @@ import subprocess
 import sys
 from typing import ClassVar
 
+from compilescope.base.processes.channel import Channel
 from compilescope.base.processes.child import end_session
+from compilescope.base.processes.worker import Worker
 
 _KEEPER = (
     "import sys; sys.path[:] = {path!r}\n"
@@ -22,49 +23,35 @@ _KEEPER = (
 )
 
 
-class ProgramKeeper:
+class ProgramKeeper(Worker):
     """A process of its own that cleans up after us when we are gone without having done it.
 
     A signal at a parent's death reaches one process only, and SIGKILL lets nobody clean up. The
-    keeper reads a pipe from us; at its end it ends the program and removes the folder that we had
-    named last.
+    keeper hears from us; when we have closed our end, it ends the program and removes the folder
+    that we had named last.
     """
 
     _mine: ClassVar[tuple[int, ProgramKeeper] | None] = None
 
     def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            # -I: a folder of the user's must not hide a module.
-            [sys.executable, "-I", "-c", _KEEPER.format(path=sys.path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        # -I: a folder of the user's must not hide a module.
+        command = [sys.executable, "-I", "-c", _KEEPER.format(path=sys.path)]
+        super().__init__(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     @classmethod
     def of_this_process(cls) -> ProgramKeeper:
         """Started at the first job, and again where it died."""
-        if cls._mine is None or cls._mine[0] != os.getpid() or not cls._mine[1].is_alive:
+        if cls._mine is None or cls._mine[0] != os.getpid() or not cls._mine[1].is_running:
             cls._mine = os.getpid(), cls()
         return cls._mine[1]
 
-    @property
-    def is_alive(self) -> bool:
-        return self._process.poll() is None
-
     def program(self, pid: int) -> None:
         """0: it has ended."""
-        self._write("program", str(pid))
+        self.send(b"program %d" % pid)
 
     def folder(self, path: str) -> None:
         """Empty: it is removed."""
-        self._write("folder", path)
-
-    def _write(self, what: str, value: str) -> None:
-        assert self._process.stdin is not None
-        with contextlib.suppress(OSError):
-            os.write(self._process.stdin.fileno(), os.fsencode(f"{what} {value}\n"))
+        self.send(b"folder " + os.fsencode(path))
 
 
 def keep_watch() -> None:
@@ -72,8 +59,9 @@ def keep_watch() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     kept: dict[bytes, bytes] = {}
-    for line in sys.stdin.buffer:
-        what, _, value = line.rstrip(b"\n").partition(b" ")
+    watched = Channel.given(int(sys.argv[-1]))
+    while said := watched.receive():
+        what, _, value = said.partition(b" ")
         kept[what] = value
     program = int(kept.get(b"program", 0))
     if program:

@@ -21,8 +21,8 @@ import msgspec
 
 from compilescope.base.errors import ToolError
 from compilescope.base.processes.child import run_process
+from compilescope.base.processes.cleaner import adopt_orphans, children, end_children
 from compilescope.base.processes.deadline import clock
-from compilescope.base.processes.guard import adopt_orphans, children, end_children
 from compilescope.base.processes.outcome import ProcessEnd
 from compilescope.record.jobs import JobState
 from compilescope.record.provenance import SEALS

@@ -7,19 +7,19 @@ import faulthandler
 import os
 import signal
 import sys
-from multiprocessing.connection import Connection
 from pathlib import Path
 from types import FrameType
 
 import msgspec
 import psutil
 
+from compilescope.base.processes.channel import Channel
 from compilescope.base.processes.fork import die_with_parent
 from compilescope.base.processes.pause import keep_time_with
 from compilescope.scale.jobs.job import Finished, Job
 from compilescope.scale.jobs.work import work
 
-STUCK = "Timeout ("
+STUCK = b"Timeout ("
 """How faulthandler begins what it writes when a time is over."""
 _MOST_RESIDENT = 1 << 30
 """Bytes, after which a worker makes room for a fresh one. Chosen: so that what tasks leave behind
@@ -41,34 +41,32 @@ class JobReply(msgspec.Struct, frozen=True):
     """The worker has grown too much, and takes no further job."""
 
 
-def main(descriptor: int, ledger: int, driver: int, machine: str, task_seconds: float) -> None:
-    """Until the driver closes its end, or is gone. `ledger`: see `keep_time_with`."""
-    die_with_parent()
-    if os.getppid() != driver:
-        return
+def main(driver: int, machine: str, task_seconds: float) -> None:
+    """Until the driver closes its end of the channel, or is gone."""
+    die_with_parent(driver)
     faulthandler.enable()
     signal.signal(signal.SIGTERM, _stop)
-    keep_time_with(ledger)
+    keep_time_with(int(sys.argv[-2]))
     with contextlib.suppress(OSError):  # Before the driver, after the programs.
         Path("/proc/self/oom_score_adj").write_text("500")
     try:
-        _serve(Connection(descriptor), machine, task_seconds)
-    except (KeyboardInterrupt, EOFError, OSError):
+        _serve(Channel.given(int(sys.argv[-1])), machine, task_seconds)
+    except (KeyboardInterrupt, OSError):
         return
 
 
-def _serve(driver: Connection, machine: str, task_seconds: float) -> None:
-    driver.send_bytes(msgspec.msgpack.encode(JobReply()))
+def _serve(driver: Channel, machine: str, task_seconds: float) -> None:
+    driver.send(msgspec.msgpack.encode(JobReply()))
     retires = False
-    while not retires:
-        order = msgspec.msgpack.decode(driver.recv_bytes(), type=Order)
+    while not retires and (asked := driver.receive()):
+        order = msgspec.msgpack.decode(asked, type=Order)
         os.ftruncate(sys.stderr.fileno(), 0)
         os.lseek(sys.stderr.fileno(), 0, os.SEEK_SET)
         watch = _TaskWatch(order.job, task_seconds)
         finished = work(order.job, machine, environment=order.environment, outside=watch)
         watch(False)
         retires = psutil.Process().memory_info().rss > _MOST_RESIDENT
-        driver.send_bytes(msgspec.msgpack.encode(JobReply(finished, retires)))
+        driver.send(msgspec.msgpack.encode(JobReply(finished, retires)))
 
 
 class _TaskWatch:

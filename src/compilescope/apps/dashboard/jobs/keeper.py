@@ -35,7 +35,7 @@ from compilescope.apps.dashboard.jobs.job import (
 )
 from compilescope.base.errors import ToolError
 from compilescope.base.processes.child import Stopping, run_process
-from compilescope.base.processes.guard import adopt_orphans, end_children
+from compilescope.base.processes.cleaner import adopt_orphans, end_children
 from compilescope.base.processes.outcome import ProcessEnd, status_words
 from compilescope.base.settings import job_environment
 

@@ -1,6 +1,6 @@
 """The process that reads runs for the index: what a run holds may be large, or anyone's.
 
-It gets lines of JSON, each the home folder and what is known of some runs, and answers with lines:
+It is asked in JSON, the home folder and what is known of some runs each time, and answers with:
 the name of the run that it is about to read, an entry where something differs, `null` at the end.
 """
 
@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 
 from compilescope.apps.dashboard.runs.entry import RunEntry, look, same_record, stamp_of
 from compilescope.base.errors import ToolError
+from compilescope.base.processes.channel import Channel, leave_with
 from compilescope.knowledge.analysis.figures import figures
 from compilescope.record.run import read_run
 
@@ -46,23 +45,23 @@ nor a problem, has the figures that are known already. None: all were looked at.
 
 
 def main() -> None:
+    """Until the server closes its end of the channel."""
     with contextlib.suppress(OSError):
         os.nice(_NICE)
-    # Ctrl-C is for the server, whose end of the pipe then closes.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    index = Channel.given(int(sys.argv[-1]))
+    leave_with(index)
     try:
-        serve(sys.stdin.buffer, sys.stdout.buffer)
+        while asked := index.receive():
+            for answer in _answers(msgspec.json.decode(asked, type=ReadRequest)):
+                index.send(msgspec.json.encode(answer))
     except BrokenPipeError:
-        os._exit(0)  # Nobody listens any more, also not to what is still to be written.
+        os._exit(0)  # Nobody listens any more.
 
 
-def serve(asked: BinaryIO, answers: BinaryIO) -> None:
-    for line in asked:
-        wanted = msgspec.json.decode(line, type=ReadRequest)
-        for known in wanted.runs:
-            for answer in examine(Path(wanted.home) / known.name, known):
-                _say(answers, answer)
-        _say(answers, None)
+def _answers(wanted: ReadRequest) -> Iterator[Answer]:
+    for known in wanted.runs:
+        yield from examine(Path(wanted.home) / known.name, known)
+    yield None
 
 
 def examine(folder: Path, known: KnownRun) -> Iterator[str | RunEntry]:
@@ -86,11 +85,6 @@ def examine(folder: Path, known: KnownRun) -> Iterator[str | RunEntry]:
     except Exception as error:  # The border: a run of which a rule makes nothing is one row.
         said = f"Its figures can't be computed: {type(error).__name__}."
         yield msgspec.structs.replace(entry, stamp=stamp, problem=said)
-
-
-def _say(answers: BinaryIO, answer: Answer) -> None:
-    answers.write(msgspec.json.encode(answer) + b"\n")
-    answers.flush()
 
 
 if __name__ == "__main__":

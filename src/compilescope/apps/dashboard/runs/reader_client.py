@@ -23,6 +23,9 @@ import msgspec
 
 from compilescope.apps.dashboard.runs.entry import RunEntry
 from compilescope.apps.dashboard.runs.reader import KnownRun, ReadRequest
+from compilescope.base.errors import ToolError
+from compilescope.base.processes.deadline import clock
+from compilescope.base.processes.worker import Worker
 from compilescope.base.version import VERSION
 
 LONGEST_S = 120.0
@@ -47,87 +50,48 @@ class ReaderClient:
     def __init__(self, home: Path, longest_s: float) -> None:
         self._home = home
         self._longest_s = longest_s
-        self._process: subprocess.Popen[bytes] | None = None
+        self._worker: Worker | None = None
 
     def read(self, runs: Sequence[KnownRun]) -> Iterator[RunEntry | FailedRead]:
         """Entries of those that differ from what is known."""
         try:
-            process = self._started()
-        except OSError as error:
-            yield FailedRead("", f"Runs can't be read: {error.strerror}.")
+            worker = self._started()
+        except ToolError as error:
+            yield FailedRead("", error.message)
             return
-        late = threading.Event()
-
-        def end() -> None:
-            late.set()
-            process.kill()
-
-        timer = threading.Timer(self._longest_s, end)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield from self._answers(process, runs, late)
-        finally:
-            timer.cancel()
-
-    def _answers(
-        self, process: subprocess.Popen[bytes], runs: Sequence[KnownRun], late: threading.Event
-    ) -> Iterator[RunEntry | FailedRead]:
-        assert process.stdin is not None and process.stdout is not None
-        with contextlib.suppress(OSError):
-            process.stdin.write(
-                msgspec.json.encode(ReadRequest(str(self._home), tuple(runs))) + b"\n"
-            )
-            process.stdin.flush()
-        at = ""
-        while True:
-            try:
-                answer = _decoder.decode(process.stdout.readline())
-            except msgspec.DecodeError:
-                self.close()
-                why = (
-                    f"reading it took more than {self._longest_s:.0f} s"
-                    if late.is_set()
-                    else "reading it failed"
-                )
-                yield FailedRead(at, f"Its figures can't be computed: {why}.")
-                return
+        worker.send(msgspec.json.encode(ReadRequest(str(self._home), tuple(runs))))
+        until, at = clock() + self._longest_s, ""
+        while said := worker.hear(until - clock()):
+            answer = _decoder.decode(said)
             if answer is None:
                 return
             if isinstance(answer, str):
                 at = answer
             else:
                 yield answer
+        late = f"reading it took more than {self._longest_s:.0f} s"
+        why = late if said is None else "reading it failed"
+        worker.end()
+        yield FailedRead(at, f"Its figures can't be computed: {why}.")
 
     def close(self) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
-        for pipe in (process.stdin, process.stdout):
-            with contextlib.suppress(OSError):
-                if pipe is not None:
-                    pipe.close()
-        try:
-            process.wait(_LAST_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.end(_LAST_S)
 
     def stop(self) -> None:
         """From another thread: whoever waits for an answer gets none."""
-        process = self._process
-        if process is not None:
-            process.kill()
+        worker = self._worker
+        if worker is not None:
+            worker.kill()
 
-    def _started(self) -> subprocess.Popen[bytes]:
-        if self._process is None or self._process.poll() is not None:
+    def _started(self) -> Worker:
+        if self._worker is None or not self._worker.is_running:
             self.close()
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "compilescope.apps.dashboard.runs.reader"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-            )
-        return self._process
+            command = [sys.executable, "-m", "compilescope.apps.dashboard.runs.reader"]
+            # What goes wrong in it, whoever started the server sees.
+            self._worker = Worker(command, stdout=subprocess.DEVNULL, stderr=None)
+        return self._worker
 
 
 _AT_ONCE = 16

@@ -25,7 +25,7 @@ from pathlib import Path
 from compilescope.base.outputs import REPRO_MARK, is_repro
 from compilescope.base.patterns import late
 from compilescope.base.processes.child import run_within
-from compilescope.base.processes.guard import transient
+from compilescope.base.processes.cleaner import transient
 from compilescope.base.settings import compiler_variables, fresh_environment
 from compilescope.base.texts import in_docstring
 from compilescope.change.minify.graph.record import BackendSource, Setting, Shown

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compilescope.base.processes.child import run_within
-from compilescope.base.processes.guard import transient
+from compilescope.base.processes.cleaner import transient
 from compilescope.base.settings import fresh_environment
 from compilescope.change.minify.script.conclusion import FIXED, shows_bug
 

@@ -20,7 +20,7 @@ import msgspec
 
 from compilescope.base.errors import ToolError
 from compilescope.base.outputs import check_output, part_of, write_output
-from compilescope.base.processes.guard import FileChange, journal
+from compilescope.base.processes.cleaner import FileChange, journal
 from compilescope.change.fixes.patch import Allowance
 from compilescope.change.repair.delivery.script import (
     MARK,

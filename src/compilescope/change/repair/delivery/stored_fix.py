@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from compilescope.base.errors import ToolError
-from compilescope.base.processes.guard import FileChange, journal
+from compilescope.base.processes.cleaner import FileChange, journal
 from compilescope.change.fixes.stored import StoredFix
 from compilescope.record.fix_search import FixedFile
 from compilescope.record.provenance import is_fix_found_here

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from compilescope.base.processes.guard import transient
+from compilescope.base.processes.cleaner import transient
 from compilescope.change.fixes.patch import Allowance
 from compilescope.change.fixes.stored import store_files
 from compilescope.record.artifacts import ARTIFACTS, Artifacts, DiskArtifacts

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from compilescope.base.processes.child import run_process
+from compilescope.base.processes.cleaner import without_strays
 from compilescope.base.processes.deadline import Deadline, OutOfTime
-from compilescope.base.processes.guard import without_strays
 from compilescope.base.processes.outcome import ProcessEnd
 from compilescope.base.settings import Settings, trial_environment
 from compilescope.base.version import VERSION

@@ -20,8 +20,8 @@ from compilescope.apps.cli.commands.minify.shared import (
 )
 from compilescope.apps.cli.options import in_python, print_json
 from compilescope.base.errors import ToolError
+from compilescope.base.processes.cleaner import transient
 from compilescope.base.processes.deadline import clock
-from compilescope.base.processes.guard import transient
 
 if TYPE_CHECKING:
     from compilescope.change.minify.graph.minifier import Minified

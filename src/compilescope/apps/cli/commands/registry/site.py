@@ -113,7 +113,7 @@ def serve(port: int, opened: bool, **given: Path | None) -> None:
     """Preview the site on this machine until Ctrl-C. It is rebuilt when the table, a note, an
     example or a template changes; reload the page to see it."""
     _check_installed()
-    from compilescope.base.processes.guard import claimed
+    from compilescope.base.processes.cleaner import claimed
     from compilescope.report.site.preview import preview
 
     def told(done: BuiltSite | ToolError) -> None:

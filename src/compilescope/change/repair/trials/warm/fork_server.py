@@ -1,7 +1,5 @@
 """The warm process at work: it forks a child for each order, which becomes the program and ends as
-Python does; and it says how that ended.
-
-One order at a time, a line of JSON each way. When the other side is gone, so are we and our child.
+Python does.
 
 What was imported before the fork is not taken apart: that would be most of the work, for nothing.
 """
@@ -20,7 +18,6 @@ import json
 import linecache
 import os
 import runpy
-import socket
 import sys
 import threading
 import types
@@ -33,7 +30,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
 
-from compilescope.base.processes.fork import ChildBell, die_with_parent, fork_is_safe, kill_group
+from compilescope.base.processes.channel import Channel
+from compilescope.base.processes.fork import fork_is_safe, serve_forks
 from compilescope.base.settings import (
     current_environment,
     read_settings,
@@ -75,44 +73,13 @@ _folder: Path | None = None
 def serve(descriptor: int, imports: Imports) -> Program | None:
     """None at the end; in a child, the program that it is to run. `imports` come first."""
     global _known_modules
-    control = socket.socket(fileno=descriptor)
+    control = Channel.given(descriptor)
     environments = _preload(imports)
     _known_modules = frozenset(sys.modules)
     hello = {"safe": fork_is_safe(), "modules": sorted(_top_level())}
-    _send(control, hello)
-    if not hello["safe"]:
-        return None
-    reader = control.makefile("rb")
-    bell = ChildBell()
-    while line := reader.readline():
-        order = json.loads(line)
-        pid = os.fork()
-        if pid == 0:
-            bell.leave()
-            reader.close()
-            control.close()
-            return _child(order, environments)
-        _send(control, {"pid": pid})
-        status = _wait(pid, control, bell)
-        if status is None:
-            break
-        _send(control, {"status": status})
-        _learn(order)
-        if not fork_is_safe():
-            break  # The other side meets an end, and goes on with fresh processes.
-    return None
-
-
-def _wait(pid: int, control: socket.socket, bell: ChildBell) -> int | None:
-    """How the child ended. None where the other side is gone."""
-    while True:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        # Nothing is said while a child runs: what can be read is the end.
-        if bell.wait([control]):
-            kill_group(pid)
-            return None
+    control.send(json.dumps(hello).encode())
+    order = serve_forks(control, _learn)
+    return None if order is None else _child(json.loads(order), environments)
 
 
 # What the warm process imports for its children.
@@ -121,11 +88,11 @@ def _wait(pid: int, control: socket.socket, bell: ChildBell) -> int | None:
 # only: no operator runs, so no thread starts.
 
 
-def _learn(order: dict[str, Any]) -> None:
+def _learn(order: bytes, is_last: bool) -> None:
     """What one child imported, the next one finds."""
     global _known_modules
     try:
-        names = json.loads(Path(order["folder"], IMPORTED).read_bytes())
+        names = json.loads(Path(json.loads(order)["folder"], IMPORTED).read_bytes())
     except (OSError, ValueError, KeyError):
         return
     if learn(names):
@@ -139,8 +106,6 @@ def _report_imported(names: list[str]) -> None:
 
 
 def _child(order: dict[str, Any], environments: Environments) -> Program:
-    os.setsid()
-    die_with_parent()
     if "task" in order:
         _do(order)
     global _folder
@@ -161,10 +126,6 @@ def _do(order: dict[str, Any]) -> None:
         pass
     finally:
         os._exit(status)
-
-
-def _send(control: socket.socket, value: Any) -> None:
-    control.sendall(json.dumps(value).encode() + b"\n")
 
 
 def _preload(imports: Imports) -> Environments:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -17,29 +15,24 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from compilescope.base.processes.child import end_process, end_session
 from compilescope.base.processes.deadline import clock
 from compilescope.base.processes.outcome import ProcessEnd
+from compilescope.base.processes.worker import WarmWorker
 from compilescope.change.repair.trials.warm.environments import COLD, Imports, differing, plain
 
 _START = Path(__file__).parent / "start.py"
 _START_S = 300.0
-"""To import torch, or to fork. Chosen: minutes more than a slow machine needs; past it fresh
-processes are used."""
+"""To import torch. Chosen: minutes more than a slow machine needs; past it fresh processes are
+used."""
 _ANSWER_S = 600.0
 """For a task of ours, such as judging all replays of a version. Chosen likewise."""
-_LOOK_S = 0.5
-"""Between two looks at a child that may be ended early. Chosen: little beside a run that is worth
-ending, and hardly any work where there is nothing new."""
 
 
 class WarmParent:
     """Started by the first run; everything says None where a fresh process is needed instead."""
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-        self._control: socket.socket | None = None
-        self._lines: Any = None
+        self._worker: WarmWorker | None = None
         self.start_s = 0.0
         """What it took to import everything."""
         self._environment: dict[str, str] = {}
@@ -61,7 +54,7 @@ class WarmParent:
 
     @property
     def is_up(self) -> bool:
-        return self._control is not None
+        return self._worker is not None
 
     def prepare(self, environment: Mapping[str, str], limit_s: float = _START_S) -> None:
         """Start it, if it can be and is not yet."""
@@ -132,36 +125,21 @@ class WarmParent:
         return json.loads(answer.read_bytes())
 
     def close(self) -> None:
-        if self._control is not None:
-            self._lines.close()
-            self._control.close()
-            self._control = None
-        if self._process is not None:
+        worker, self._worker = self._worker, None
+        if worker is not None:
             # Not asked to leave: while it imports torch it would not hear that for seconds.
-            end_process(self._process)
-            self._process = None
+            worker.end()
 
     def _start(self, environment: dict[str, str], limit_s: float) -> None:
         begun = clock()
-        ours, theirs = socket.socketpair()
+        command = [sys.executable, str(_START), json.dumps(self._imports)]
         # Plain files, as the program will have: Python sets up its streams by what they are.
-        with theirs, _nothing() as source, _nothing() as out, _nothing() as err:
-            self._process = subprocess.Popen(
-                [sys.executable, str(_START), str(theirs.fileno()), json.dumps(self._imports)],
-                pass_fds=[theirs.fileno()],
-                env=environment,
-                stdin=source,
-                stdout=out,
-                stderr=err,
-                # Ctrl-C is for us: we decide what becomes of a trial.
-                start_new_session=True,
-            )
+        with tempfile.TemporaryFile() as source:
+            self._worker = WarmWorker(command, env=environment, stdin=source)
         self._environment = environment
-        self._control, self._lines = ours, ours.makefile("rb")
-        hello = self._receive(limit_s)
+        said = self._worker.hear(limit_s)
         self.start_s = clock() - begun
-        if not hello:
-            self._process.kill()  # It listens to nobody yet.
+        hello = json.loads(said or "{}")
         if not hello or not hello["safe"]:
             self._give_up("it cannot be forked" if hello else "the warm process did not start")
         else:
@@ -192,59 +170,12 @@ class WarmParent:
     ) -> tuple[int, bool] | None:
         """The status of the child, and whether it took too long. None where the warm process is
         lost."""
-        assert self._control is not None
-        try:
-            self._control.sendall(json.dumps(order).encode() + b"\n")
-        except OSError:
+        assert self._worker is not None
+        given = json.dumps(order).encode()
+        found = self._worker.run(given, limit_s, started=started, enough=enough)
+        if found is None:
             self._give_up("the warm process is gone")
-            return None
-        told = self._receive(_START_S)
-        if not told:
-            self._give_up("the warm process is gone")
-            return None
-        pid, ended, late = int(told["pid"]), None, False
-        try:
-            if started is not None:
-                started(pid)
-            until = clock() + limit_s
-            ended = self._receive(limit_s) if enough is None else self._watched(until, enough)
-            late = ended is None and clock() >= until
-        finally:
-            # Also at Ctrl-C, and for children that outlive the program.
-            end_session(pid, running=not ended)
-            if ended is None:
-                ended = self._receive(_START_S)
-        if not ended:
-            self._give_up("the warm process is gone")
-            return None
-        return int(ended["status"]), late
-
-    def _watched(self, until: float, enough: Callable[[], bool]) -> dict[str, Any] | None:
-        """The next line; None where it did not come in time, or that was enough."""
-        while (left := until - clock()) > 0:
-            told = self._receive(min(left, _LOOK_S))
-            if told is not None:
-                return told
-            if enough():
-                return None
-        return None
-
-    def _receive(self, limit_s: float) -> dict[str, Any] | None:
-        """The next line; None after so long, and nothing in it at the end."""
-        assert self._control is not None
-        until = clock() + limit_s
-        while (left := until - clock()) > 0:
-            self._control.settimeout(left)
-            try:
-                line = self._lines.readline()
-            except OSError as error:
-                # A file object that has met its limit once reads no more.
-                self._lines = self._control.makefile("rb")
-                if not isinstance(error, TimeoutError):
-                    return {}
-            else:
-                return json.loads(line) if line else {}
-        return None
+        return found
 
     def _give_up(self, reason: str) -> None:
         self.reason = reason
@@ -255,10 +186,6 @@ class WarmParent:
 def _can_fork() -> bool:
     """Other systems' libraries do not survive a fork without an exec."""
     return sys.platform.startswith("linux") and hasattr(os, "fork")
-
-
-def _nothing() -> Any:
-    return tempfile.TemporaryFile()
 
 
 def _written(path: Path) -> bytes:

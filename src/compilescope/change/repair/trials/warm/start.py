@@ -15,6 +15,6 @@ if sys.path and os.path.abspath(sys.path[0]) == os.path.dirname(os.path.abspath(
 
 from compilescope.change.repair.trials.warm.fork_server import run_to_the_end, serve  # noqa: E402
 
-program = serve(int(sys.argv[1]), json.loads(sys.argv[2]))
+program = serve(int(sys.argv[-1]), json.loads(sys.argv[1]))
 if program is not None:
     run_to_the_end(program)

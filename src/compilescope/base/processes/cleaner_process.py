@@ -1,4 +1,4 @@
-"""The guard: a small process that cleans up after a command, however the command ends.
+"""The cleaner: a small process that cleans up after a command, however the command ends.
 
 It runs by its path with nothing but Python's own library, so that it starts at once. It reads what
 the command tells it, one line of JSON each; at the end of that pipe it ends what the command
@@ -18,8 +18,8 @@ import subprocess
 import sys
 import time
 
-VARIABLE = "COMPILESCOPE_GUARD"
-LOCK = ".guard"
+VARIABLE = "COMPILESCOPE_CLEANER"
+LOCK = ".cleaner"
 PREFIX = "compilescope-"
 _LOOK_S, _RAREST_LOOK_S = 0.3, 3.0
 """Between two looks at the family. Chosen: who forgets its environment sooner is missed."""
@@ -72,7 +72,7 @@ class _Orders:
         """Paths to be removed."""
         self.journals: dict[str, None] = {}
         self.stale = ""
-        """A folder in which guards that were killed themselves may have left something."""
+        """A folder in which cleaners that were killed themselves may have left something."""
         self._rest = b""
 
     def read(self) -> None:
@@ -218,7 +218,7 @@ def _unlink(path: str) -> None:
 
 
 def _remove_stale(folder: str) -> None:
-    """What a command left whose guard was killed with it: nobody holds its lock any more.
+    """What a command left whose cleaner was killed with it: nobody holds its lock any more.
     Folders of other users are none of ours, whatever their locks say."""
     with contextlib.suppress(OSError):
         for entry in os.scandir(folder):

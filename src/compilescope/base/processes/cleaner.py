@@ -1,8 +1,8 @@
 """Nothing of a command outlives it: no process, no temporary folder, no file half written.
 
-`guard_process` sees to it when the command itself no longer can.
+`cleaner_process` sees to it when the command itself no longer can.
 
-with guarded():
+with leaving_nothing():
     ...
 """
 
@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from compilescope.base.errors import ToolError, as_limit
-from compilescope.base.processes import guard_process
-from compilescope.base.processes.guard_process import LOCK, PREFIX, remove, restore
+from compilescope.base.processes import cleaner_process
+from compilescope.base.processes.cleaner_process import LOCK, PREFIX, remove, restore
 from compilescope.base.settings import JOURNALS, current_environment, set_variable, state_folder
 
 _PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER = 36, 37  # linux/prctl.h.
@@ -36,15 +36,15 @@ _REAP_S, _ROUND_S = 2.0, 0.2
 """To end children, in all and each round. Chosen: what is killed goes at once, unless it hangs in
 the kernel, and then nothing helps."""
 _LEAVE_S = 20.0
-"""For the guard to end. Chosen: above the 10 s that it gives itself to end processes."""
+"""For the cleaner to end. Chosen: above the 10 s that it gives itself to end processes."""
 _SOCKET_FITS = 70
 """Sockets are named by paths of 104 characters at most, of which multiprocessing needs 34."""
 _MOST_LINKS = 2000
 """Chosen: a bound for temporary folders that nobody empties; each link costs a system call."""
 
 
-class _GuardPipe:
-    """Our end of the guard's pipe."""
+class _CleanerPipe:
+    """Our end of the cleaner's pipe."""
 
     def __init__(self) -> None:
         self.token = secrets.token_hex(8)
@@ -53,7 +53,7 @@ class _GuardPipe:
         """Where temporary files go that are to stay."""
         needed = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
         around = {k: v for k, v in current_environment().items() if k in needed}
-        command = [sys.executable, "-I", "-S", guard_process.__file__, self.token, str(self.pid)]
+        command = [sys.executable, "-I", "-S", cleaner_process.__file__, self.token, str(self.pid)]
         try:
             self._process = subprocess.Popen(
                 command,
@@ -95,28 +95,30 @@ def _temporary_folder() -> str:
         raise ToolError("There is no temporary folder to write to.", hint) from None
 
 
-_mine: _GuardPipe | None = None
+_mine: _CleanerPipe | None = None
 
 
 @contextlib.contextmanager
-def guarded() -> Iterator[tuple[int, ...]]:
-    """For the length of a command; one within another adds nothing. Gives the guard's process."""
+def leaving_nothing() -> Iterator[tuple[int, ...]]:
+    """For the length of a command; one within another adds nothing. Gives the cleaner's process."""
     global _mine
     if _present() is not None or not _is_possible():
         yield ()
         return
     before = children()
-    guard = _mine = _GuardPipe()
+    cleaner = _mine = _CleanerPipe()
     try:
-        with _adopting(), _temporary(guard), _marked(guard):
+        with _adopting(), _temporary(cleaner), _marked(cleaner):
             try:
-                yield (guard.own_pid,)
+                yield (cleaner.own_pid,)
             finally:
-                end_children((*before, guard.own_pid))
-                guard.say("end")  # Not where a second Ctrl-C came before: the guard ends the rest.
+                end_children((*before, cleaner.own_pid))
+                cleaner.say(
+                    "end"
+                )  # Not where a second Ctrl-C came before: the cleaner ends the rest.
     finally:
         _mine = None
-        guard.leave()
+        cleaner.leave()
 
 
 def _is_possible() -> bool:
@@ -125,23 +127,23 @@ def _is_possible() -> bool:
     return os.name == "posix" and in_main
 
 
-def _present() -> _GuardPipe | None:
+def _present() -> _CleanerPipe | None:
     return _mine if _mine is not None and _mine.pid == os.getpid() else None
 
 
 @contextlib.contextmanager
-def _temporary(guard: _GuardPipe) -> Iterator[None]:
+def _temporary(cleaner: _CleanerPipe) -> Iterator[None]:
     """All temporary files of ours, and of what we start, are in one folder, which goes."""
-    root = os.path.join(guard.usual, f"{PREFIX}{secrets.token_hex(4)}")
-    guard.say("keep", root)  # First: there is no moment at which it is nobody's.
-    guard.say("stale", guard.usual)
+    root = os.path.join(cleaner.usual, f"{PREFIX}{secrets.token_hex(4)}")
+    cleaner.say("keep", root)  # First: there is no moment at which it is nobody's.
+    cleaner.say("stale", cleaner.usual)
     before = tempfile.tempdir
     try:
         try:
             os.mkdir(root, 0o700)
         except OSError as error:
-            raise ToolError(f"Cannot write {guard.usual}: {error.strerror}.") from None
-        with _locked(os.path.join(root, LOCK), guard.token):
+            raise ToolError(f"Cannot write {cleaner.usual}: {error.strerror}.") from None
+        with _locked(os.path.join(root, LOCK), cleaner.token):
             tempfile.tempdir = root
             yield
     finally:
@@ -169,15 +171,15 @@ def _lock(file: IO[bytes]) -> None:
 
 
 @contextlib.contextmanager
-def _marked(guard: _GuardPipe) -> Iterator[None]:
+def _marked(cleaner: _CleanerPipe) -> Iterator[None]:
     """Processes that are started now are known by their environment, whatever becomes of them."""
-    changes = {guard_process.VARIABLE: guard.token}
+    changes = {cleaner_process.VARIABLE: cleaner.token}
     place = os.path.join(tempfile.gettempdir(), "tmp")
     # Sockets must not fail for us; where they fail without us too, it makes no difference.
-    if len(place) <= _SOCKET_FITS or len(guard.usual) > _SOCKET_FITS:
+    if len(place) <= _SOCKET_FITS or len(cleaner.usual) > _SOCKET_FITS:
         os.mkdir(place, 0o700)
-        _link(guard.usual, place)
-        changes |= {"TMPDIR": place, **_inductor_cache(guard.usual)}
+        _link(cleaner.usual, place)
+        changes |= {"TMPDIR": place, **_inductor_cache(cleaner.usual)}
     before = current_environment()
     try:
         for name, value in changes.items():
@@ -218,14 +220,14 @@ def _inductor_cache(usual: str) -> dict[str, str]:
 
 def lasting_folder() -> str:
     """The user's temporary folder: for what is to be read after the command has ended."""
-    guard = _present()
-    return guard.usual if guard is not None else tempfile.gettempdir()
+    cleaner = _present()
+    return cleaner.usual if cleaner is not None else tempfile.gettempdir()
 
 
 @contextlib.contextmanager
 def claimed(folder: str) -> Iterator[None]:
-    """A temporary folder of a command that runs without a guard: if it is killed, the guard of a
-    later one removes it."""
+    """A temporary folder of a command that has no cleaner: if it is killed, that of a later one
+    removes it."""
     with _locked(os.path.join(folder, LOCK), ""):
         yield
 
@@ -233,15 +235,15 @@ def claimed(folder: str) -> Iterator[None]:
 @contextlib.contextmanager
 def transient(path: Path) -> Iterator[Path]:
     """A file or folder that must not outlive the command, wherever it is."""
-    guard = _present()
-    if guard is not None:
-        guard.say("keep", os.path.abspath(path))
+    cleaner = _present()
+    if cleaner is not None:
+        cleaner.say("keep", os.path.abspath(path))
     try:
         yield path
     finally:
         remove(str(path))
-        if guard is not None:
-            guard.say("drop", os.path.abspath(path))
+        if cleaner is not None:
+            cleaner.say("drop", os.path.abspath(path))
 
 
 @dataclass(frozen=True)
@@ -258,26 +260,26 @@ class FileChange:
 
 @contextlib.contextmanager
 def journal(changes: Sequence[FileChange]) -> Iterator[None]:
-    """Until it is left, the death of the process takes all of them back: at once by the guard, or
+    """Until it is left, the death of the process takes all of them back: at once by the cleaner, or
     at the next start of the tool."""
     place = _journal_folder(changes[0].path.parent)
     path = place / f".{PREFIX}{secrets.token_hex(6)}.journal"
     data = json.dumps({"files": [_entry(each) for each in changes]}).encode()
-    guard = _present()
+    cleaner = _present()
     with transient(path.with_suffix(".part")) as part, open(part, "xb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
         _lock(file)
         os.replace(part, path)
-        if guard is not None:
-            guard.say("journal", str(path))
+        if cleaner is not None:
+            cleaner.say("journal", str(path))
         try:
             yield
         finally:
             path.unlink(missing_ok=True)
-            if guard is not None:
-                guard.say("done", str(path))
+            if cleaner is not None:
+                cleaner.say("done", str(path))
 
 
 def _entry(change: FileChange) -> dict[str, Any]:
@@ -289,7 +291,7 @@ def _entry(change: FileChange) -> dict[str, Any]:
 
 
 def _journal_folder(beside: Path) -> Path:
-    """Where the next start looks; where that cannot be written, the guard alone knows of it."""
+    """Where the next start looks; where that cannot be written, the cleaner alone knows of it."""
     folder = state_folder() / JOURNALS
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -301,7 +303,7 @@ def _journal_folder(beside: Path) -> Path:
 def restore_interrupted() -> list[str]:
     """Take back what a process that died had begun to write: the files that were."""
     found = map(str, (state_folder() / JOURNALS).glob(".*.journal"))
-    return [file for path in found if guard_process.is_free(path) for file in restore(path)]
+    return [file for path in found if cleaner_process.is_free(path) for file in restore(path)]
 
 
 @contextlib.contextmanager
@@ -326,8 +328,8 @@ def _is_adopting() -> bool:
 
 @contextlib.contextmanager
 def without_strays() -> Iterator[None]:
-    """Daemons that one run of a program leaves are not there in the next. Under a guard alone: only
-    then are they ours, and nobody else starts processes meanwhile."""
+    """Daemons that one run of a program leaves are not there in the next. With a cleaner alone:
+    only then are they ours, and nobody else starts processes meanwhile."""
     if _present() is None:
         yield
         return

@@ -18,17 +18,17 @@ import pytest
 
 from compilescope.apps.cli.progress import ended_in_order
 from compilescope.base.errors import ToolError, as_limit
-from compilescope.base.processes import guard, guard_process
-from compilescope.base.processes.guard import (
+from compilescope.base.processes import cleaner, cleaner_process
+from compilescope.base.processes.cleaner import (
     FileChange,
     claimed,
-    guarded,
     journal,
     lasting_folder,
+    leaving_nothing,
     restore_interrupted,
     transient,
 )
-from compilescope.base.processes.guard_process import remove
+from compilescope.base.processes.cleaner_process import remove
 from compilescope.base.processes.table import is_running
 from waiting import until
 
@@ -37,11 +37,11 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /pro
 COMMAND = """
 import os, subprocess, sys, tempfile, time
 from pathlib import Path
-from compilescope.base.processes import guard_process
-from compilescope.base.processes.guard import guarded, transient
+from compilescope.base.processes import cleaner_process
+from compilescope.base.processes.cleaner import leaving_nothing, transient
 
-guard_process.__file__ = sys.argv[1]
-with guarded(), transient(Path("half")) as half:
+cleaner_process.__file__ = sys.argv[1]
+with leaving_nothing(), transient(Path("half")) as half:
     half.write_text("half")
     tempfile.mkdtemp()
     deaf = "import signal, tempfile, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
@@ -59,10 +59,10 @@ with guarded(), transient(Path("half")) as half:
 
 WATCHED = """
 import importlib.util, sys
-spec = importlib.util.spec_from_file_location("guard_process", {guard!r})
-guard = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(guard)
-look = guard.descendants
+spec = importlib.util.spec_from_file_location("cleaner_process", {cleaner!r})
+cleaner = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(cleaner)
+look = cleaner.descendants
 
 def noted(*given, **named):
     found = look(*given, **named)
@@ -70,18 +70,18 @@ def noted(*given, **named):
         file.write("".join(f"{{pid}}\\n" for pid in found))
     return found
 
-guard.descendants = noted
-guard.main(sys.argv[1], int(sys.argv[2]))
+cleaner.descendants = noted
+cleaner.main(sys.argv[1], int(sys.argv[2]))
 """
-"""A guard that also writes down whom it has seen: it looks now and then, whenever that is."""
+"""A cleaner that also writes down whom it has seen: it looks now and then, whenever that is."""
 
 
 class Watched:
-    """Such a guard's file, and what it has seen."""
+    """Such a cleaner's file, and what it has seen."""
 
     def __init__(self, folder: Path) -> None:
-        self.file, self._noted = folder / "watched_guard.py", folder / "noted"
-        text = WATCHED.format(guard=guard_process.__file__, noted=str(self._noted))
+        self.file, self._noted = folder / "watched_cleaner.py", folder / "noted"
+        text = WATCHED.format(cleaner=cleaner_process.__file__, noted=str(self._noted))
         self.file.write_text(text)
 
     def has_seen(self, pid: int) -> bool:
@@ -102,7 +102,7 @@ def test_whatever_ends_a_command_leaves_nothing(
     request.addfinalizer(process.kill)
     until(lambda: (work / "ready").exists() and (work / "ready").read_text().count(" ") == 2)
     pids = list(map(int, (work / "ready").read_text().split()))
-    # The last has forgotten the environment it was started with: the guard must have seen it.
+    # The last has forgotten the environment it was started with: the cleaner must have seen it.
     until(lambda: watched.has_seen(pids[-1]))
     assert all(map(is_running, pids)) and any(temporary.iterdir())
     process.send_signal(number)
@@ -119,11 +119,11 @@ def test_what_a_program_has_in_the_temporary_folder_is_there(
     (tmp_path / "mine.txt").write_text("mine")
     inside = "import tempfile; print(open(tempfile.gettempdir() + '/mine.txt').read())"
     before = dict(os.environ)
-    with guarded(), guarded():
+    with leaving_nothing(), leaving_nothing():
         assert tempfile.gettempdir() != str(tmp_path) == lasting_folder()
         said = subprocess.run([sys.executable, "-I", "-c", inside], stdout=subprocess.PIPE)
-    monkeypatch.setattr("compilescope.base.processes.guard._SOCKET_FITS", 1000)
-    with guarded():
+    monkeypatch.setattr("compilescope.base.processes.cleaner._SOCKET_FITS", 1000)
+    with leaving_nothing():
         linked = subprocess.run([sys.executable, "-c", inside], stdout=subprocess.PIPE)
     assert said.stdout == linked.stdout == b"mine\n"
     assert dict(os.environ) == before and tempfile.gettempdir() == str(tmp_path)
@@ -133,7 +133,7 @@ def test_what_a_program_has_in_the_temporary_folder_is_there(
 WRITE = """
 import os, signal, sys
 from contextlib import nullcontext
-from compilescope.base.processes.guard import guarded
+from compilescope.base.processes.cleaner import leaving_nothing
 from compilescope.change.repair.delivery.stored_fix import write_files
 
 replace, names = os.replace, []
@@ -144,12 +144,12 @@ def fatal(source, target):
         os.kill(os.getpid(), signal.SIGKILL)
 os.replace = fatal
 files = {os.path.abspath(name): "new" for name in ("a.py", "b.py", "c.py")}
-with guarded() if sys.argv[1] == "guarded" else nullcontext():
+with leaving_nothing() if sys.argv[1] == "leaving_nothing" else nullcontext():
     write_files(files, {})
 """
 
 
-@pytest.mark.parametrize("how", ["guarded", "alone"])
+@pytest.mark.parametrize("how", ["leaving_nothing", "alone"])
 def test_a_set_of_files_is_replaced_as_one(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,20 +171,20 @@ def test_a_set_of_files_is_replaced_as_one(
     assert all(path.read_text() == f"old {path.name}" for path in work.iterdir())
 
 
-def test_what_a_killed_guard_left_goes_with_the_next(
+def test_what_a_killed_cleaner_left_goes_with_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     for name in ("compilescope-dead", "compilescope-site", "compilescope-made", "mine"):
         (tmp_path / name).mkdir()
     with claimed(str(tmp_path / "compilescope-site")):
-        assert not guard_process.is_free(str(tmp_path / "compilescope-site" / ".guard"))
-    (tmp_path / "mine" / ".guard").touch()
-    (tmp_path / "compilescope-dead" / ".guard").write_text("abcd")
-    marks = {"COMPILESCOPE_GUARD": "abcd"}, {"COMPILESCOPE_GUARD": "abc"}
+        assert not cleaner_process.is_free(str(tmp_path / "compilescope-site" / ".cleaner"))
+    (tmp_path / "mine" / ".cleaner").touch()
+    (tmp_path / "compilescope-dead" / ".cleaner").write_text("abcd")
+    marks = {"COMPILESCOPE_CLEANER": "abcd"}, {"COMPILESCOPE_CLEANER": "abc"}
     dead, other = (subprocess.Popen(["sleep", "600"], env=mark) for mark in marks)
     try:
-        with guarded():
+        with leaving_nothing():
             pass
         assert dead.wait(600) == -signal.SIGKILL and other.poll() is None
     finally:
@@ -194,7 +194,7 @@ def test_what_a_killed_guard_left_goes_with_the_next(
 
 
 @pytest.mark.parametrize("interrupted", [False, True])
-def test_the_guard_ends_what_a_second_interrupt_left(
+def test_the_cleaner_ends_what_a_second_interrupt_left(
     interrupted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []
@@ -203,32 +203,32 @@ def test_the_guard_ends_what_a_second_interrupt_left(
         if interrupted:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(guard, "end_children", end_children)
-    monkeypatch.setattr(guard._GuardPipe, "say", lambda self, what, value="": said.append(what))
-    with contextlib.suppress(KeyboardInterrupt), guarded():
+    monkeypatch.setattr(cleaner, "end_children", end_children)
+    monkeypatch.setattr(cleaner._CleanerPipe, "say", lambda self, what, value="": said.append(what))
+    with contextlib.suppress(KeyboardInterrupt), leaving_nothing():
         pass
     assert ("end" in said) is not interrupted
 
 
-def test_the_guard_leaves_what_was_there_before(
+def test_the_cleaner_leaves_what_was_there_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However the command ends: what a notebook or a server runs beside it is not its own."""
     sleep = ["sleep", "600"]
     watched = Watched(tmp_path)
-    monkeypatch.setattr(guard_process, "__file__", str(watched.file))
-    monkeypatch.setattr(guard, "end_children", lambda but: None)
-    told = guard._GuardPipe.say
+    monkeypatch.setattr(cleaner_process, "__file__", str(watched.file))
+    monkeypatch.setattr(cleaner, "end_children", lambda but: None)
+    told = cleaner._CleanerPipe.say
 
     def say(self: Any, what: str, value: str = "") -> None:
         if what != "end":
             told(self, what, value)
 
-    monkeypatch.setattr(guard._GuardPipe, "say", say)
+    monkeypatch.setattr(cleaner._CleanerPipe, "say", say)
     with subprocess.Popen(sleep) as before:
-        # The system counts in hundredths of a second: the guard starts in a later one.
-        until(lambda: _ticks_now() > guard_process._ticks(before.pid))
-        with guarded():
+        # The system counts in hundredths of a second: the cleaner starts in a later one.
+        until(lambda: _ticks_now() > cleaner_process._ticks(before.pid))
+        with leaving_nothing():
             within = subprocess.Popen(sleep)
             until(lambda: watched.has_seen(within.pid))
         assert within.wait(600) == -signal.SIGKILL
@@ -271,7 +271,7 @@ def test_what_is_transient_goes(tmp_path: Path) -> None:
 
 REMOVE = """
 import resource, sys
-from compilescope.base.processes.guard_process import remove
+from compilescope.base.processes.cleaner_process import remove
 from compilescope.base.processes.table import is_running
 resource.setrlimit(resource.RLIMIT_NOFILE, (6, 6))
 remove(sys.argv[1])
@@ -301,9 +301,9 @@ def test_a_link_is_removed_and_not_what_it_leads_to(tmp_path: Path) -> None:
     assert not (tmp_path / "link").exists() and (tmp_path / "mine" / "kept").exists()
 
 
-def test_without_a_guard_nothing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_cleaner_nothing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/nonexistent/python")
-    with pytest.raises(ToolError, match="Cannot start"), guarded():
+    with pytest.raises(ToolError, match="Cannot start"), leaving_nothing():
         raise AssertionError("it ran")
 
 
