@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(HERE / "tests"))
+sys.path[:0] = [str(HERE / "tests"), str(HERE / "tools")]
 RUNS = HERE / "benchmarks" / "versions.json"
 PAGE = HERE / "docs" / "reference" / "versions.md"
 PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
@@ -99,11 +99,11 @@ def record(names: tuple[str, ...]) -> None:
 
 def examples() -> Iterator[tuple[str, Callable[[], bool]]]:
     """Those of the registry, the rules and the fixes, and whether they show what they are for."""
-    from compilescope.apps.cli.commands.registry.example_runs import run_example
     from fixes import repertoire
     from fixes.test_repertoire import EXAMPLES, REFUSALS
     from registry.test_examples import KNOWN, SAMPLE
     from rules import test_rules
+    from upkeep.example_runs import run_example
 
     def shows_break(example: Any) -> bool:
         return not run_example(example).problems

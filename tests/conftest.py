@@ -38,6 +38,8 @@ atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 HERE = Path(__file__).parent
 # Tests import their own helpers (`zoo.truth`, `builders`) by name, wherever pytest was started.
 sys.path.insert(0, str(HERE))
+# And what only maintainers run.
+sys.path.insert(1, str(HERE.parent / "tools"))
 
 # A shell starts background jobs with Ctrl-C ignored, and every child would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

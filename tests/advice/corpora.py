@@ -94,7 +94,7 @@ def _file(path: Path, corpus: str, args: tuple[str, ...] = ()) -> Program:
 
 
 def _as_script(example: ExampleFile) -> str:
-    """The example with the call that `registry examples --run` makes of it."""
+    """The example with the call that `tools/registry_upkeep.py examples` makes of it."""
     lines = ["", "", "import torch", ""]
     lines += [f"torch._dynamo.config.{name} = {value!r}" for name, value in example.config.items()]
     lines += ["torch.manual_seed(0)"]

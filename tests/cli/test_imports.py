@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import lzma
-import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,8 +12,6 @@ from typing import get_args
 
 import pytest
 
-from compilescope.apps import cli
-from compilescope.apps.cli.quick_start import _cleandoc
 from compilescope.base import settings
 from compilescope.base.patterns import late
 from compilescope.base.processes import cleaner_process
@@ -36,16 +31,15 @@ try:
         main()
 except SystemExit as ended:
     assert not ended.code, ended.code
-late = [name for name, module in sys.modules.items() if type(module).__name__ == "_LateModule"]
-print(json.dumps(sorted({*sys.modules} - {*late})))
+print(json.dumps(sorted(sys.modules)))
 """
 _NEVER = {
     "asyncio", "email", "http", "importlib.metadata", "libcst", "multiprocessing", "numpy",
     "psutil", "pygments", "ssl", "torch", "unittest", "urllib.request", "xml",
 }  # fmt: skip
 _SELDOM = {
-    "compilescope.base.processes.cleaner", "html", "inspect", "logging", "platform",
-    "secrets", "socket", "subprocess", "tempfile", "typing_extensions", "zipfile",
+    "compilescope.base.processes.cleaner", "html", "logging", "secrets", "socket", "subprocess",
+    "tempfile", "zipfile",
 }  # fmt: skip
 _NO_VIEW = {
     *_NEVER, "compilescope.change.fixes", "compilescope.logs",
@@ -101,37 +95,6 @@ def test_names_that_settings_repeats_are_those_of_the_guard() -> None:
     assert settings.CLEANER == cleaner_process.VARIABLE
 
 
-@pytest.mark.parametrize(
-    "text", ["", "one line ", "\tone", "a\n  b\n    c\n\n", "\n\n  a\n \n  b", "a\n\nb", " \n "]
-)
-def test_the_words_of_an_option_are_cleaned_as_inspect_does(text: str) -> None:
-    assert _cleandoc(text) == inspect.cleandoc(text)
-
-
-def test_what_is_late_is_the_real_module_once_something_is_asked_of_it() -> None:
-    code = """
-import sys
-sys.argv = ["compilescope"]
-sys.orig_argv = ["python", "compilescope"]
-import compilescope.apps.cli, inspect, platform, ast
-held = ast
-assert "getmembers" not in vars(inspect) and "Module" not in vars(ast)
-from ast import Module
-import ast
-assert ast is not held and held.Module is ast.Module is Module and type(held) is type(sys)
-assert inspect.__file__.endswith("inspect.py") and sys.modules["inspect"].isclass(Module)
-assert inspect.cleandoc is sys.modules["inspect"].cleandoc
-try:
-    platform.no_such_name
-except AttributeError:
-    pass
-else:
-    raise SystemExit("found")
-assert platform.system is sys.modules["platform"].system and platform.machine()
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 def test_a_late_expression_is_compiled_once_it_is_used() -> None:
     found = late(r"(\d+)", re.ASCII)
     assert "search" not in vars(found)
@@ -179,44 +142,3 @@ def test_files_of_the_working_folder_hide_no_library(
     run = [sys.executable, *options, "-m", "compilescope", "list", "--dir", "runs"]
     done = subprocess.run(run, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-
-
-def test_our_modules_are_what_python_would_have_found(tmp_path: Path) -> None:
-    """Also where one is changed after it was compiled."""
-    code = """
-import sys
-from importlib.machinery import PathFinder
-sys.argv = ["compilescope"]
-sys.orig_argv = ["python", "compilescope"]
-import compilescope.apps.cli.commands, compilescope.base.texts
-for name in [name for name in sys.modules if name.startswith("compilescope.")]:
-    spec = sys.modules[name].__spec__
-    other = PathFinder.find_spec(name, sys.modules[name.rpartition(".")[0]].__path__)
-    for each in ("name", "origin", "cached", "has_location", "submodule_search_locations"):
-        assert getattr(spec, each) == getattr(other, each), (name, each)
-    assert spec.loader.get_code(name) == other.loader.get_code(name)
-print(compilescope.base.texts.__file__, compilescope.base.texts.VALUE)
-"""
-    package = Path(cli.__file__).parents[2]
-    copy = tmp_path / "compilescope"
-    copy.mkdir()
-    shutil.copy(package / "__init__.py", copy)
-    for name in ("apps", "base"):
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(package / name, copy / name, ignore=ignored)
-    texts = copy / "base" / "texts.py"
-
-    def value() -> str:
-        run = [sys.executable, "-c", code]
-        env = {**os.environ, "PYTHONPATH": str(tmp_path)}
-        env.pop("PYTHONDONTWRITEBYTECODE", None)
-        done = subprocess.run(run, capture_output=True, text=True, env=env)
-        assert done.returncode == 0, done.stderr
-        file, value = done.stdout.split()
-        assert file == str(texts)
-        return value
-
-    texts.write_text("VALUE = 'first'\n")
-    assert [value(), value()] == ["first", "first"]
-    texts.write_text("VALUE = 'another'\n")
-    assert [value(), value()] == ["another", "another"]

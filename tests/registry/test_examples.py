@@ -24,9 +24,10 @@ from compilescope.knowledge.registry.cases import (
 )
 from compilescope.knowledge.registry.history import load_history
 from compilescope.knowledge.registry.table import load_registry
+from registry_upkeep import main as upkeep
 
 if TYPE_CHECKING:
-    from compilescope.apps.cli.commands.registry.example_runs import ExampleRun
+    from upkeep.example_runs import ExampleRun
 
 KNOWN = load_examples()
 # All of them take most of a minute: by default, every tenth.
@@ -59,7 +60,7 @@ def inputs():
 
 @functools.cache
 def ran(gb_id: str) -> ExampleRun:
-    from compilescope.apps.cli.commands.registry.example_runs import run_example
+    from upkeep.example_runs import run_example
 
     with pytest.MonkeyPatch.context() as patch:
         # What the tool prints of a run within a test names the test, or pytest's own command.
@@ -78,7 +79,7 @@ def test_it_is_as_it_claims(gb_id: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("gb_id", sorted(KNOWN))
 def test_its_output_is_what_the_tool_prints(gb_id: str) -> None:
-    """`compilescope registry examples --write` writes it anew."""
+    """`tools/registry_upkeep.py examples --write` writes it anew."""
     assert KNOWN[gb_id].output == ran(gb_id).output
 
 
@@ -226,7 +227,7 @@ def test_a_bad_list_of_unreachable_ids_is_one_sentence(tmp_path: Path, text: str
     ],
 )
 def test_a_wrong_claim_is_seen(tmp_path: Path, old: str, new: str, words: str) -> None:
-    from compilescope.apps.cli.commands.registry.example_runs import run_example
+    from upkeep.example_runs import run_example
 
     text = GOOD.replace(f"  {MARK}", "") if MARK in new and MARK not in old else GOOD
     assert old in text
@@ -239,37 +240,38 @@ def test_a_wrong_claim_is_seen(tmp_path: Path, old: str, new: str, words: str) -
 
 @pytest.mark.torch
 def test_the_command_lists_shows_and_tells_why_not(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main([], standalone_mode=False) == 0
+    command.main([], standalone_mode=False)
     listed = capsys.readouterr().out
     here = {entry.gb_id for entry in load_registry()}
     assert f"{len(here & set(KNOWN))} of {len(here)} IDs have one" in listed
     assert "Can't be triggered here" in listed and "No example yet" in listed
-    assert command.main(["gb124", "GB0044"], standalone_mode=False) == 0
+    command.main(["gb124", "GB0044"], standalone_mode=False)
     shown = capsys.readouterr().out
     assert KNOWN["GB0124"].source in shown
     assert "# Can't be triggered here (internal)" in shown
-    assert command.main(["124", "--json"], standalone_mode=False) == 0
+    command.main(["124", "--json"], standalone_mode=False)
     (entry,) = json.loads(capsys.readouterr().out)["examples"]
     assert (entry["state"], entry["has_fixed"]) == ("example", True)
     with pytest.raises(ToolError, match="no GB99999"):
         command.main(["GB99999"], standalone_mode=False)
-    with pytest.raises(ToolError, match="no example for GB0044"):
-        command.main(["GB0044", "--run"], standalone_mode=False)
 
 
 @pytest.mark.torch
-def test_the_command_runs_and_writes(
+def test_upkeep_runs_and_writes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written(tmp_path, GOOD)
     wrong = GOOD.replace("graph_break", "skip_frame")
     written(tmp_path, wrong, "gb0124.py")
+    monkeypatch.setattr(cases, "EXAMPLES", tmp_path)
     monkeypatch.setattr(cases, "load_examples", lambda: cases.read_examples(tmp_path))
-    assert command.main(["25", "--write"], standalone_mode=False) == 0
+    assert upkeep(["examples", "25", "--write"]) == 0
     assert "1 of 1 examples behave as described" in capsys.readouterr().out
     output = (tmp_path / "outputs" / "gb0025.txt").read_text(encoding="utf-8")
     assert "gb0025.py:8 in f" in output and str(tmp_path) not in output
-    assert command.main(["--run", "--json"], standalone_mode=False) == 1
-    results = json.loads(capsys.readouterr().out)["results"]
-    assert [(r["gb_id"], r["verified"]) for r in results] == [("GB0025", True), ("GB0124", False)]
+    assert upkeep(["examples", "--write"]) == 1
+    printed = capsys.readouterr().out
+    assert "GB0124  " in printed and "GB0025" not in printed and "1 of 2 examples" in printed
     assert not (tmp_path / "outputs" / "gb0124.txt").exists()
+    assert upkeep(["examples", "GB0044"]) == 2
+    assert "no example for GB0044" in capsys.readouterr().err

@@ -13,7 +13,6 @@ from compilescope.knowledge.registry.history import (
     HISTORY,
     History,
     difference,
-    history_text,
     load_history,
     release_of,
     with_table,
@@ -21,6 +20,7 @@ from compilescope.knowledge.registry.history import (
 )
 from compilescope.knowledge.registry.table import Registry, load_registry, parse_registry
 from compilescope.knowledge.registry.taxonomy import load_taxonomy
+from upkeep.compare import history_text
 
 
 def table(torch: str | None = None, **entries: Any) -> Registry:

@@ -8,8 +8,9 @@ import pytest
 
 from compilescope.base.errors import ToolError
 from compilescope.knowledge.registry.history import load_history
-from compilescope.knowledge.registry.notes import misnamed, read_notes
-from compilescope.knowledge.registry.old_site import added_words, import_pages
+from compilescope.knowledge.registry.notes import NOTES, read_notes
+from upkeep.lint import misnamed
+from upkeep.old_site import added_words, import_pages
 
 START = "<!-- ADDITIONAL INFORMATION START - Add custom information below this line -->"
 END = "<!-- ADDITIONAL INFORMATION END -->"
@@ -26,7 +27,7 @@ def page(words: str, start: str = START, end: str = END) -> bytes:
 def test_the_notes_that_come_with_it_belong_to_ids() -> None:
     ids = set(load_history().titles)
     notes = read_notes()
-    assert set(notes) <= ids and misnamed() == []
+    assert set(notes) <= ids and misnamed(NOTES) == []
     for note in notes.values():
         assert note.path.name == f"{note.gb_id.lower()}.md" and note.text.strip()
 

@@ -2,7 +2,7 @@
 
 In a checkout `examples` is a folder. setup.py puts `examples.json` in its place, which names each
 file of it with its text: a thousand small files cost more as entries of a wheel than by what is in
-them. `Bundled` is what both have in common.
+them (1,324 files and 640 KB of a wheel; as 7 files 123 KB). `Bundled` is what both have in common.
 """
 
 from __future__ import annotations

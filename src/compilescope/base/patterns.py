@@ -1,7 +1,8 @@
 """Regular expressions that are compiled when they are first used.
 
 Compiling takes longer than importing the module around it, and a command uses few of those that
-its modules have.
+its modules have. Compiled at import, `show` of a log took 17 ms more (332 ms of CPU instead of
+315), `explain` 22 ms, `logs` 11 ms, `list` 5 ms (medians of 9 runs by turns).
 """
 
 from __future__ import annotations

@@ -10,10 +10,10 @@ import contextlib
 import io
 import os
 import threading
+from hashlib import blake2b
 from pathlib import Path
 from typing import Protocol
 
-from compilescope.base.digests import blake2b
 from compilescope.base.patterns import late
 from compilescope.record.eventfile import EventFile, event_files
 from compilescope.record.own_files import make_folder, write_new

@@ -6,11 +6,11 @@ tells whether two runs agree in it, and the value where it is short and plain.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Any, Literal, cast
 
 import msgspec
 
-from compilescope.base.digests import blake2b
 from compilescope.base.patterns import late
 from compilescope.record.body import EventBody
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import functools
 import os
+from hashlib import blake2b
 
-from compilescope.base.digests import blake2b
 from compilescope.base.patterns import late
 from compilescope.record.stack import Frame
 

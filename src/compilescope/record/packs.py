@@ -16,10 +16,10 @@ import zlib
 from array import array
 from collections import OrderedDict, deque
 from collections.abc import Iterator
+from hashlib import blake2b
 from pathlib import Path
 from queue import SimpleQueue
 
-from compilescope.base.digests import blake2b
 from compilescope.record.plain_files import open_plain
 
 SUFFIX = ".pack"

@@ -12,7 +12,19 @@ def _is_our_command() -> bool:
     return sys.orig_argv[at - 1 : at + 1] == ["-m", "compilescope"] or program == "compilescope"
 
 
-if _is_our_command():
-    from compilescope.apps.cli.quick_start import begin
+def _put_installed_first() -> None:
+    """What lies in the current folder or on PYTHONPATH is the program's, and may be called like one
+    of our libraries. Python puts its own archive, there or not, right behind those. The folder
+    that we are in is ours wherever it is named: `--python` has our libraries there."""
+    archive = f"python{sys.version_info.major}{sys.version_info.minor}.zip"
+    names = [os.path.basename(path) for path in sys.path]
+    if archive in names:
+        at = names.index(archive)
+        home = os.path.abspath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 3))
+        first, rest = sys.path[at:], sys.path[:at]
+        first += [path for path in rest if path == home]
+        sys.path[:] = first + [path for path in rest if path != home]
 
-    begin()
+
+if _is_our_command():
+    _put_installed_first()

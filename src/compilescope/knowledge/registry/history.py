@@ -2,7 +2,7 @@
 
 `difference` compares two tables. Which torch brought which graph break is in history.json, which
 this reads and adds to: it has a step for each table that differs from the one before it.
-`registry update SOURCE --record` adds one, from the tables of released wheels.
+`tools/registry_upkeep.py compare --record` adds one, from the tables of released wheels.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import json
 import re
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -151,23 +150,6 @@ def load_history(path: Path = HISTORY) -> History:
             f"The history {path} is not valid: it names something that is not a graph-break id."
         )
     return history
-
-
-def history_text(history: History) -> str:
-    """As it stands in the file: a line for each id, so that a diff reads well."""
-    steps = [_step_text(msgspec.to_builtins(step)) for step in history.steps]
-    return '{"steps": [\n' + ",\n".join(steps) + "\n]}\n"
-
-
-def _step_text(step: dict[str, Any]) -> str:
-    parts = []
-    for name, value in step.items():
-        if isinstance(value, dict):
-            lines = (f"  {json.dumps(key)}: {json.dumps(value[key])}" for key in value)
-            parts.append(f" {json.dumps(name)}: {{\n" + ",\n".join(lines) + "\n }")
-        else:
-            parts.append(f" {json.dumps(name)}: {json.dumps(value)}")
-    return "{\n" + ",\n".join(parts) + "\n}"
 
 
 class RewordedBreak(msgspec.Struct, frozen=True):

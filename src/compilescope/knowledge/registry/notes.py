@@ -1,8 +1,8 @@
 """What people add to graph breaks: `notes/gbNNNN.md`, one file an id, in markdown.
 
 Some come with this version; a user's own are in a folder of theirs, and stand above those. The
-files belong to their authors: nothing generates one. They are written here alone, for `registry
-import` and for who edits one in the dashboard, and never over a text that its writer has not seen.
+files belong to their authors: nothing generates one. They are written here alone, for who
+edits one in the dashboard and for an import, and never over a text that its writer has not seen.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from compilescope.knowledge.registry.table import normal_id
 NOTES = Path(__file__).with_name("notes")
 BIGGEST_BYTES = 256 * 1024
 """Of a note. Chosen: far more than people write into one."""
-IMPORTED = ".imported.json"
-"""Beside notes: what `registry import` wrote."""
 _SAVING = threading.Lock()
 
 
@@ -76,17 +74,6 @@ def _files(folder: Path | None) -> list[Bundled]:
 def id_of(path: Bundled) -> str | None:
     """The id that a file is named after: gb0124.md belongs to GB0124, README.md to none."""
     return normal_id(path.stem) if path.stem[:2].lower() == "gb" else None
-
-
-def misnamed(folder: Path | None = None) -> list[Bundled]:
-    """Files among the notes that no page would show."""
-    found = []
-    for path in _files(folder):
-        gb_id = id_of(path)
-        named = gb_id is not None and path.name == note_name(gb_id)
-        if not named and path.name not in ("README.md", "__init__.py", "__pycache__", IMPORTED):
-            found.append(path)
-    return found
 
 
 def own_notes(folder: Path) -> dict[str, Note]:

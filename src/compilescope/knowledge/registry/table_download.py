@@ -70,7 +70,7 @@ def source_of(text: str) -> TableSource:
             raise ToolError(f"{_shown(text)!r} is not https.", "Tables are downloaded over https.")
         raise ToolError(
             f"{_shown(text)!r} is neither main nor an https address without a password.",
-            "To compare with a file, wheel or checkout: compilescope registry update SOURCE",
+            "To look into a file, wheel or checkout: compilescope registry build --file SOURCE",
         )
     blob = _BLOB.fullmatch(parts.path)
     if parts.hostname == "github.com" and blob:

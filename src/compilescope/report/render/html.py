@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from markupsafe import Markup, escape
 
-from compilescope.base.digests import sha256
 from compilescope.base.texts import encode_json, visible
 from compilescope.report.blocks import (
     Bar,

@@ -9,11 +9,11 @@ from __future__ import annotations
 import base64
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from compilescope.base.digests import sha256
 from compilescope.base.patterns import late
 from compilescope.record.uncollected import uncollected
 from compilescope.report.blocks import Block, Document, Fold, Item

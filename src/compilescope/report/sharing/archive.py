@@ -18,12 +18,12 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
 
-from compilescope.base.digests import blake2b
 from compilescope.base.errors import ToolError
 from compilescope.base.outputs import output_file
 from compilescope.base.patterns import late

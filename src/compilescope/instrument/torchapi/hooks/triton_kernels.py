@@ -10,9 +10,9 @@ from __future__ import annotations
 import functools
 import re
 import sys
+from hashlib import blake2b
 from typing import Any
 
-from compilescope.base.digests import blake2b
 from compilescope.base.processes.interruptions import let_through
 from compilescope.instrument.torchapi.compilation.current import current_compile_id
 from compilescope.instrument.torchapi.hook import Hook, HookedCall, KernelLook, Watch

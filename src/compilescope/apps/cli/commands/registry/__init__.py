@@ -22,7 +22,7 @@ from compilescope.apps.cli.commands.registry.output import (
     wanted_table,
 )
 from compilescope.apps.cli.commands.registry.site import build, serve
-from compilescope.apps.cli.commands.registry.upkeep import import_notes, lint, update
+from compilescope.apps.cli.commands.registry.update import update
 from compilescope.apps.cli.options import SuggestingGroup, json_option, print_json
 from compilescope.apps.cli.output import all_option
 from compilescope.base.errors import ToolError
@@ -51,7 +51,7 @@ _NOT_GIVEN = "PyTorch's table gives no explanation."
 )
 def COMMAND() -> None:
     """Look up graph breaks in PyTorch's own table, each with its category; build a site of them,
-    and keep the table's notes and examples up to date."""
+    and get the newest table."""
 
 
 @COMMAND.command("show", short_help="Show graph breaks by ID or type.")
@@ -384,5 +384,5 @@ def _category_blocks(category: Category, ids: list[str] | None = None) -> list[B
     ]
 
 
-for _command in (examples, build, serve, update, import_notes, lint):
+for _command in (examples, build, serve, update):
     COMMAND.add_command(_command)

@@ -1,47 +1,32 @@
-"""`compilescope registry examples`: the examples of graph breaks, listed, run and checked."""
+"""`compilescope registry examples`: the examples of graph breaks, listed and shown."""
 
 from __future__ import annotations
 
-import importlib.util
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from compilescope.apps.cli.commands.registry.output import print_blocks
-from compilescope.apps.cli.options import json_option, print_json, write_whole
-from compilescope.apps.cli.progress import working
+from compilescope.apps.cli.options import json_option, print_json
 from compilescope.base.errors import ToolError
 
 if TYPE_CHECKING:
-    from compilescope.apps.cli.commands.registry.example_runs import ExampleRun
     from compilescope.knowledge.registry.cases import ExampleFile, Unreachable
     from compilescope.knowledge.registry.table import Registry
     from compilescope.report.blocks import Block
 
 
-@click.command("examples", short_help="List the examples of graph breaks, or run and check them.")
+@click.command("examples", short_help="List the examples of graph breaks, or show some.")
 @click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option(
-    "--run", "running", is_flag=True, help="Run them and check: right ID, right line, fixed form."
-)
-@click.option("--write", is_flag=True, help="Run them and save what explain prints for each.")
 @json_option
-def examples(ids: tuple[str, ...], running: bool, write: bool, as_json: bool) -> int:
-    """List the examples of graph breaks, or show those of IDs (GB0124, gb124 or 124).
-
-    Exit status: 0 success, 1 an example did not behave as described, 2 the examples could not be
-    run.
-    """
+def examples(ids: tuple[str, ...], as_json: bool) -> None:
+    """List the examples of graph breaks, or show those of IDs (GB0124, gb124 or 124)."""
     from compilescope.knowledge.registry.cases import load_examples, load_unreachable
     from compilescope.knowledge.registry.table import load_registry
 
     table, known, out = load_registry(), load_examples(), load_unreachable()
     chosen = [_asked(each, table) for each in ids]
-    if running or write:
-        wanted = [known[each] for each in chosen or known if each in known]
-        return _run(wanted, [each for each in chosen if each not in known], write, as_json)
     if as_json:
         entries = [_entry(each, known, out) for each in chosen or [e.gb_id for e in table]]
         print_json({"torch": table.torch, "file": table.path, "examples": entries})
@@ -49,7 +34,6 @@ def examples(ids: tuple[str, ...], running: bool, write: bool, as_json: bool) ->
         _show(chosen, table)
     else:
         _list(table, known, out)
-    return 0
 
 
 def _asked(text: str, table: Registry) -> str:
@@ -115,49 +99,3 @@ def _show(ids: list[str], table: Registry) -> None:
             print(f"# Can't be triggered here ({reason.kind}): {reason.reason}")
         else:
             print("# No example yet.")
-
-
-def _run(wanted: list[ExampleFile], missing: list[str], write: bool, as_json: bool) -> int:
-    """Run them all; 1 where one is not as it claims."""
-    if missing:
-        raise ToolError(f"There is no example for {', '.join(missing)}.")
-    if importlib.util.find_spec("torch") is None:
-        raise ToolError("Running examples needs torch, which is not installed in this Python.")
-    from compilescope.apps.cli.commands.registry.example_runs import run_example
-
-    done: list[ExampleRun] = []
-    with working("registry examples", "running examples") as work:
-        for number, example in enumerate(wanted):
-            work.count(number, len(wanted))
-            done.append(run_example(example))
-            if write and done[-1].verified:
-                _write_down(example, done[-1])
-    if as_json:
-        results = [
-            {"gb_id": r.gb_id, "verified": r.verified, "fixed": r.compared, "problems": r.problems}
-            for r in done
-        ]
-        print_json({"results": results})
-    else:
-        for result in done:
-            for problem in result.problems:
-                print(f"{result.gb_id}  {problem}")
-        good, fixed = sum(r.verified for r in done), sum(r.compared for r in done)
-        print(
-            f"{good} of {len(done)} examples behave as described, {fixed} with an equivalent "
-            "fixed form."
-        )
-    return 0 if all(result.verified for result in done) else 1
-
-
-def _write_down(example: ExampleFile, result: ExampleRun) -> None:
-    from compilescope.knowledge.registry.cases import output_of
-
-    path = output_of(example.path)
-    if not isinstance(path, Path):
-        raise ToolError(f"Cannot write {path}: it is part of an installed archive.")
-    try:
-        path.parent.mkdir(exist_ok=True)
-    except OSError as error:
-        raise ToolError(f"Cannot write {path}: {error.strerror}.") from None
-    write_whole(path, result.output)

@@ -147,7 +147,7 @@ def serve(port: int, opened: bool, **given: Path | None) -> None:
 
 
 def _check_installed() -> None:
-    for name in ("jinja2", "markupsafe", "markdown_it", "pygments"):
+    for name in ("jinja2", "markupsafe", "markdown_it"):
         try:
             importlib.import_module(name)
         except ImportError:

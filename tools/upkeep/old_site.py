@@ -10,20 +10,32 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
+import click
 import msgspec
 
+from compilescope.apps.cli.commands.registry.output import print_blocks
 from compilescope.base.errors import ToolError
+from compilescope.knowledge.registry.downloads import current_registry
+from compilescope.knowledge.registry.history import load_history
 from compilescope.knowledge.registry.notes import (
     BIGGEST_BYTES,
-    IMPORTED,
+    default_notes,
     id_of,
     note_name,
     write_note,
 )
+from compilescope.knowledge.registry.taxonomy import load_taxonomy
+from compilescope.report.blocks import Facts, Span
+from compilescope.report.blocks import words as spans
+
+IMPORTED = ".imported.json"
+"""Beside notes: what the last import wrote."""
 
 Fate = Literal[
     "imported",
@@ -42,7 +54,7 @@ _BIGGEST_PAGE = 8 * BIGGEST_BYTES
 """Chosen: a page is markup around a note."""
 
 
-class ImportedTable(msgspec.Struct, frozen=True):
+class ImportedPage(msgspec.Struct, frozen=True):
     """What became of one page."""
 
     gb_id: str
@@ -57,7 +69,7 @@ class ImportedTable(msgspec.Struct, frozen=True):
 
 def import_pages(
     folder: Path, notes: Path, known: frozenset[str], *, force: bool = False
-) -> list[ImportedTable]:
+) -> list[ImportedPage]:
     """Bring what people wrote on the pages of `folder` into notes; in order of id."""
     if not folder.is_dir():
         raise ToolError(f"There is no folder {folder}.")
@@ -129,27 +141,27 @@ def _import(
     written: dict[str, str],
     *,
     force: bool,
-) -> ImportedTable:
+) -> ImportedPage:
     """One page. `written` is what each import wrote, by id; it learns what this one writes."""
     data = _read(page)
     if data is None:
-        return ImportedTable(gb_id, str(page), "unreadable")
+        return ImportedPage(gb_id, str(page), "unreadable")
     words = added_words(data)
     if words is None:
-        return ImportedTable(gb_id, str(page), "unmarked")
+        return ImportedPage(gb_id, str(page), "unmarked")
     if not words.strip():
-        return ImportedTable(gb_id, str(page), "empty")
+        return ImportedPage(gb_id, str(page), "empty")
     if len(words) > BIGGEST_BYTES or not _is_text(words):
-        return ImportedTable(gb_id, str(page), "unreadable")
+        return ImportedPage(gb_id, str(page), "unreadable")
     if gb_id not in known:
-        return ImportedTable(gb_id, str(page), "unknown")
+        return ImportedPage(gb_id, str(page), "unknown")
     target = notes / note_name(gb_id)
     fate = _fate(target, words, written.get(gb_id), force=force)
     if fate not in ("same", "kept"):
         _write(target, words)
     if fate != "kept":
         written[gb_id] = _mark(words)
-    return ImportedTable(gb_id, str(page), fate, str(target))
+    return ImportedPage(gb_id, str(page), fate, str(target))
 
 
 def _fate(target: Path, words: bytes, last: str | None, *, force: bool) -> Fate:
@@ -203,3 +215,50 @@ def _write(target: Path, words: bytes) -> None:
         write_note(target, words)
     except OSError as error:
         raise ToolError(f"Cannot write {target}: {error.strerror}.") from None
+
+
+_FATES: dict[Fate, str] = {
+    "imported": "imported",
+    "updated": "updated: its page changed since the last import",
+    "replaced": "replaced (--force)",
+    "same": "already imported",
+    "kept": "skipped: you have a different note (--force replaces it)",
+    "empty": "skipped: nobody has added text to them",
+    "unmarked": "skipped: no START and END markers",
+    "unreadable": "skipped: too long, or not UTF-8 text",
+    "unknown": "skipped: no torch we know has this ID",
+}
+_QUIET: tuple[Fate, ...] = ("same", "empty", "unmarked")
+"""Of which most pages are: they are counted."""
+
+
+@click.command("import", short_help="Import the notes of PyTorch's public registry site.")
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option(
+    "--notes",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder for notes. [default: yours, where the dashboard saves them]",
+)
+@click.option("--force", is_flag=True, help="Replace existing notes.")
+def COMMAND(folder: Path, notes: Path | None, force: bool) -> None:
+    """Import what people wrote on the pages of PyTorch's public registry site, from a checkout of
+    its repository (meta-pytorch/compile-graph-break-site) in DIR.
+
+    The text between START and END becomes a note, byte for byte. A note of yours is never
+    overwritten without --force; one that an earlier import wrote follows its page.
+    """
+    ids = {gb_id for category in load_taxonomy() for gb_id in category.ids}
+    ids |= set(load_history().titles)
+    with suppress(ToolError):
+        ids |= {entry.gb_id for entry in current_registry()}
+    target = notes or default_notes()
+    done = import_pages(folder, target, frozenset(ids), force=force)
+    counts = Counter(page.fate for page in done)
+    rows = [(p.gb_id, spans(_FATES[p.fate])) for p in done if p.fate not in _QUIET]
+    for fate in _QUIET:
+        if counts[fate]:
+            noun = "page" if counts[fate] == 1 else "pages"
+            rows.append((f"{counts[fate]} {noun}", spans(Span(_FATES[fate], "dim"))))
+    brought = counts["imported"] + counts["updated"] + counts["replaced"]
+    print_blocks(f"Imported {brought} of {len(done)} pages", str(target), [Facts(tuple(rows))])

@@ -10,14 +10,34 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, get_args
 
+import click
 import msgspec
 
-from compilescope.base.bundles import Bundled
-from compilescope.knowledge.registry.table import Entry, RawVariant, Registry, is_code
-from compilescope.knowledge.registry.taxonomy import Taxonomy
-from compilescope.knowledge.registry.torch_copy import RaisedBreaks, same_type
+from compilescope.apps.cli.commands.registry.output import print_blocks, table_name
+from compilescope.base.errors import ToolError
+from compilescope.knowledge.registry.cases import load_examples, load_unreachable
+from compilescope.knowledge.registry.notes import NOTES, id_of, note_name, read_notes
+from compilescope.knowledge.registry.table import (
+    Entry,
+    RawVariant,
+    Registry,
+    is_code,
+    load_registry,
+)
+from compilescope.knowledge.registry.taxonomy import Taxonomy, load_taxonomy
+from compilescope.knowledge.registry.torch_copy import (
+    RaisedBreaks,
+    dynamo_sources,
+    raised_types,
+    read_table,
+    same_type,
+    torch_of,
+)
+from compilescope.report.blocks import Block, Facts, Heading, words
+from upkeep.old_site import IMPORTED
 
 Kind = Literal[
     "not-raised",
@@ -67,7 +87,7 @@ class TableCompanions:
     """None where there is no source to look into."""
     notes: tuple[str, ...] = ()
     """Ids that have one."""
-    misnamed_notes: tuple[Bundled, ...] = ()
+    misnamed_notes: tuple[Path, ...] = ()
     examples: tuple[str, ...] = ()
     """Ids that have an example, or that are listed as out of reach."""
 
@@ -170,3 +190,52 @@ _CHECKS: tuple[Callable[[Registry, TableCompanions], Iterator[NoteProblem]], ...
     _missing_words,
     _strays,
 )
+
+
+def misnamed(folder: Path) -> list[Path]:
+    """Files among the notes that no page would show."""
+    aside = ("README.md", "__init__.py", "__pycache__", IMPORTED)
+    return [
+        path
+        for path in sorted(folder.iterdir())
+        if path.name not in aside and path.name != note_name(id_of(path) or "")
+    ]
+
+
+@click.command("lint", short_help="Find problems in the registry.")
+@click.argument("source", type=click.Path(path_type=Path), required=False)
+@click.option("--only", multiple=True, metavar="KIND", help="Only this kind; repeatable.")
+@click.option("--notes", type=click.Path(path_type=Path), metavar="DIR", help="Other notes.")
+def COMMAND(source: Path | None, only: tuple[str, ...], notes: Path | None) -> int:
+    """Find problems in the registry of the installed torch, or of SOURCE (a wheel, a checkout, a
+    JSON file): IDs that torch no longer raises, types missing from the table, unfilled
+    placeholders, types with several IDs, missing text, notes and examples without an ID.
+
+    Exit status: 0 no problems, 1 problems found, 2 inconclusive.
+    """
+    for name in only:
+        if name not in KINDS:
+            raise ToolError(f"There is no kind {name}.", f"The kinds are: {', '.join(KINDS)}.")
+    kinds = [kind for kind in KINDS if not only or kind in only]
+    table = read_table(source) if source else load_registry()
+    place = torch_of(table) or source
+    raised = raised_types(dynamo_sources(place)) if place is not None else None
+    beside = TableCompanions(
+        taxonomy=load_taxonomy(),
+        raised=raised if raised is not None and raised.calls else None,
+        notes=tuple(read_notes(notes)),
+        misnamed_notes=tuple(misnamed(notes or NOTES)),
+        examples=tuple(sorted({*load_examples(), *load_unreachable()})),
+    )
+    problems = [each for each in lint(table, beside) if each.kind in kinds]
+    blocks: list[Block] = []
+    for kind, number in counted(problems).items():
+        if number:
+            rows = [(each.subject, words(each.message)) for each in problems if each.kind == kind]
+            blocks += [Heading(TITLES[kind], f"{kind}, {number}"), Facts(tuple(rows))]
+    told = f"{len(problems)} problems" if problems else "no problems"
+    print_blocks(f"Registry of {table_name(table)}", f"{len(table)} IDs, {told}", blocks)
+    untold = [] if beside.raised else [kind for kind in NEED_SOURCE if kind in kinds]
+    for kind in untold:
+        print(f"Could not check {kind}: there is no torch source next to the table.")
+    return 1 if problems else 2 if untold else 0
