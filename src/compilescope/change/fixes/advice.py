@@ -14,11 +14,10 @@ from functools import cached_property, partial
 
 import msgspec
 
-from compilescope.change.fixes.catalogue import Proposals, proposals_for
+from compilescope.change.fixes.catalogue import Proposals, index, proposals_for
 from compilescope.change.fixes.compilation.run_index import forget_index
 from compilescope.change.fixes.diffs import patch_diff
 from compilescope.change.fixes.fix import Fix
-from compilescope.change.fixes.index import INDEX
 from compilescope.change.fixes.kept_texts import KeptTexts
 from compilescope.change.fixes.patch import Patch
 from compilescope.change.fixes.program_files import main_file_of
@@ -421,7 +420,7 @@ class _Adviser(msgspec.Struct, dict=True):
 
 
 def _is_flag(fix: str | None) -> bool:
-    return fix is not None and fix in INDEX and INDEX[fix].kind == "config"
+    return fix in index() and index()[fix].kind == "config"
 
 
 _MOST_READ = 600_000
