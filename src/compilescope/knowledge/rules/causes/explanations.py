@@ -151,11 +151,6 @@ def explained_site(site: BreakFinding, sources: Sources) -> BreakFinding:
     return _explained(case, _rule_of(case), sources, load_taxonomy())
 
 
-def placed_site(site: BreakFinding, sources: Sources) -> BreakFinding:
-    """One of those, with no more than the stretch of source that is meant."""
-    return _placed(site, sources.stretch(_case(site, sources).spot))
-
-
 def sites_with_roots(sites: list[BreakFinding], sources: Sources) -> list[BreakFinding]:
     """The sites, each with the break that it is an echo of, which their order depends on, and no
     further explained: for that few of them need a look at their source."""
