@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from builders import ROOT, event, frame, run_of
-from compilescope.change.fixes.advice import advised
 from compilescope.knowledge.analysis import findings as findings_module
 from compilescope.knowledge.analysis.compile_shares import compile_shares
 from compilescope.knowledge.analysis.digest import digest
@@ -254,24 +253,6 @@ def test_what_stands_beside_a_drawn_break_is_explained() -> None:
     """A fix may change all that Dynamo stopped at in a function."""
     run = _generated(9)
     assert digest_of_drawn(run, [1]).digest.sites == digest(run).sites
-
-
-def test_of_entries_that_are_one_cause_the_drawn_one_is_advised() -> None:
-    """Not thousands of lambdas, each copied for the words that the first has."""
-    failed = FailedGuard("n == 2", "n", "2", "3", "CONSTANT_MATCH")
-    again = CacheEntryMiss("0/0", (failed,))
-    run = run_of(
-        *(
-            event(Recompile(CodeRef(f"{ROOT}/model.py", line, "<lambda>"), (again,)), number=line)
-            for line in range(1, 60)
-        )
-    )
-    ranked = digest_of_drawn(run, [1])
-    seen = advised(run, ranked.digest, ranked=ranked.causes, drawn=1)
-    told = [bool(cause.advice) for frame in seen.recompiles for cause in frame.causes]
-    assert told == [True] + [False] * 58
-    (cause,) = by_cost(findings(seen))
-    assert cause.advice == by_cost(findings(advised(run, digest(run))))[0].advice
 
 
 @pytest.mark.parametrize("most", [1, 3, FILES, 2 * FILES])

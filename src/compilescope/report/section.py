@@ -92,8 +92,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         from compilescope.change.fixes.advice import advised
 
         only = self.only if is_long(self.run) else None
-        drawn = self.drawn if is_long(self.run) else None
-        return advised(self.run, seen, self.most_asked, only=only, ranked=ranked or (), drawn=drawn)
+        return advised(self.run, seen, self.most_asked, only=only, ranked=ranked or ())
 
     def _unadvised(self) -> tuple[Digest, list[Finding] | None]:
         """And its causes by cost, where they are known already."""
