@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import msgspec
 import pytest
 
 from builders import ROOT, event, frame, run_of
-from compilescope.change.fixes.advice import advised
 from compilescope.knowledge.analysis import findings as findings_module
 from compilescope.knowledge.analysis.compile_shares import compile_shares
 from compilescope.knowledge.analysis.digest import digest
 from compilescope.knowledge.analysis.findings import by_cost, findings
 from compilescope.knowledge.analysis.line_costs import costliest_files, file_losses
-from compilescope.knowledge.analysis.partial_digest import digest_of_drawn, digest_of_files
+from compilescope.knowledge.analysis.partial_digest import digest_of_drawn
 from compilescope.knowledge.findings.breaks import break_sites
 from compilescope.knowledge.rules.causes.explanations import sites_with_roots
 from compilescope.knowledge.source import spots as source
@@ -93,25 +92,23 @@ def run() -> Run:
     return seen
 
 
-@pytest.mark.parametrize("is_drawn", [lambda n: n <= 40, lambda n: n == 95, lambda n: False])
-def test_drawn_causes_are_those_of_the_whole_digest(
-    run: Run, is_drawn: Callable[[int], bool]
-) -> None:
+@pytest.mark.parametrize("numbers", [range(1, 41), [95], []])
+def test_drawn_causes_are_those_of_the_whole_digest(run: Run, numbers: Sequence[int]) -> None:
     whole, brief = (
-        by_cost(findings(each)) for each in (digest(run), digest_of_drawn(run, is_drawn).digest)
+        by_cost(findings(each)) for each in (digest(run), digest_of_drawn(run, numbers).digest)
     )
     assert [each.fingerprint for each in brief] == [each.fingerprint for each in whole]
     assert [each.level for each in brief] == [each.level for each in whole]
     for number, (one, other) in enumerate(zip(brief, whole, strict=True), 1):
-        assert not is_drawn(number) or one == other
+        assert number not in numbers or one == other
 
 
 def test_all_drawn_is_the_whole_digest(run: Run) -> None:
-    assert digest_of_drawn(run, lambda number: True).digest == digest(run)
+    assert digest_of_drawn(run, range(1, 1_000)).digest == digest(run)
 
 
 def test_all_of_a_drawn_file_is_as_in_the_whole_digest(run: Run) -> None:
-    whole, seen = digest(run), digest_of_files(run, 4, 3).digest
+    whole, seen = digest(run), digest_of_drawn(run, range(1, 5), 4, 3).digest
     drawn = {
         each.file
         for found in (by_cost(findings(whole)), whole.sites, whole.recompiles, whole.failures)
@@ -128,7 +125,7 @@ def test_all_of_a_drawn_file_is_as_in_the_whole_digest(run: Run) -> None:
             each for each in other if each.file in drawn
         ]
     assert sum(site.category == "" for site in seen.sites) > len(whole.sites) / 2
-    assert digest_of_files(run, 4, FILES).digest == whole
+    assert digest_of_drawn(run, range(1, 5), 4, FILES).digest == whole
 
 
 def test_a_page_of_a_long_run_explains_what_its_sections_draw(
@@ -152,7 +149,7 @@ def test_a_guard_of_another_file_is_explained_with_its_function(run: Run) -> Non
     )
     again = Recompile(CodeRef(f"{ROOT}/far.py", 2, "g"), (CacheEntryMiss("90/0", (failed,)),))
     far = run_of(*run.events, event(again, number=10_000))
-    seen = digest_of_files(far, 1, 0).digest
+    seen = digest_of_drawn(far, [1], 1).digest
     assert [each for each in seen.recompiles if each.file.endswith("far.py")] == [
         each for each in digest(far).recompiles if each.file.endswith("far.py")
     ]
@@ -164,7 +161,7 @@ def test_only_files_of_drawn_causes_and_of_echoes_are_parsed(
 ) -> None:
     parsed: list[str] = []
     monkeypatch.setattr(source, "_parse", lambda text: parsed.append(text or ""))
-    digest_of_drawn(run, lambda number: False)
+    digest_of_drawn(run, [])
     echoes = sum(site.consequence_of is not None for site in digest(run, explained=False).sites)
     assert 0 < len(parsed) <= 2 * echoes  # By each of the two digests here.
     parsed.clear()
@@ -243,44 +240,19 @@ def test_of_very_many_entries_in_a_file_the_first_and_the_worst_are_explained(
 ) -> None:
     run = _generated(9)
     whole = digest(run)
-    assert digest_of_files(run, 1, 1).digest == whole  # As many as someone writes: all of them.
+    # As many as someone writes: all of them.
+    assert digest_of_drawn(run, [1], 1, 1).digest == whole
     monkeypatch.setattr("compilescope.knowledge.analysis.partial_digest._MOST_OF_FILE", 3)
-    seen = digest_of_files(run, 5, 1).digest
+    seen = digest_of_drawn(run, range(1, 6), 5, 1).digest
     assert [each.because for each in seen.sites] == [each.because for each in whole.sites]
     explained = [one == other for one, other in zip(seen.sites, whole.sites, strict=True)]
     assert explained == [True] * 5 + [False] * 4
 
 
-def test_of_very_many_breaks_in_a_file_as_many_are_placed_as_a_fix_looks_at(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def placed(run: Run) -> int:
-        sites = digest_of_drawn(run, lambda number: number == 1).digest.sites
-        assert len(sites) == 9 and sites[0] == digest(run).sites[0]
-        return sum(site.end_line is not None for site in sites[1:])
-
+def test_what_stands_beside_a_drawn_break_is_explained() -> None:
+    """A fix may change all that Dynamo stopped at in a function."""
     run = _generated(9)
-    assert placed(run) == 8
-    monkeypatch.setattr("compilescope.knowledge.analysis.partial_digest._MOST_OF_FILE", 3)
-    assert placed(run) == 3
-
-
-def test_of_entries_that_are_one_cause_the_drawn_one_is_advised() -> None:
-    """Not thousands of lambdas, each copied for the words that the first has."""
-    failed = FailedGuard("n == 2", "n", "2", "3", "CONSTANT_MATCH")
-    again = CacheEntryMiss("0/0", (failed,))
-    run = run_of(
-        *(
-            event(Recompile(CodeRef(f"{ROOT}/model.py", line, "<lambda>"), (again,)), number=line)
-            for line in range(1, 60)
-        )
-    )
-    ranked = digest_of_drawn(run, lambda number: number <= 1)
-    seen = advised(run, ranked.digest, ranked=ranked.causes, drawn=1)
-    told = [bool(cause.advice) for frame in seen.recompiles for cause in frame.causes]
-    assert told == [True] + [False] * 58
-    (cause,) = by_cost(findings(seen))
-    assert cause.advice == by_cost(findings(advised(run, digest(run))))[0].advice
+    assert digest_of_drawn(run, [1]).digest.sites == digest(run).sites
 
 
 @pytest.mark.parametrize("most", [1, 3, FILES, 2 * FILES])

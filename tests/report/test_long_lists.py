@@ -94,8 +94,10 @@ def many_cudagraph_skips() -> Run:
 
 @pytest.fixture
 def long_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every run here is a long one."""
+    """Every run here is a long one, whose fixes are asked about two causes."""
     monkeypatch.setattr("compilescope.knowledge.analysis.partial_digest._LONG", 2)
+    for name in ("_ASKED_OF_LONG", "_ASKED_FOR_SUMMARY"):
+        monkeypatch.setattr(f"compilescope.report.section.{name}", 2)
 
 
 def test_a_page_draws_the_first_breaks_and_names_the_rest() -> None:
@@ -141,30 +143,30 @@ def test_no_link_leads_to_an_entry_that_is_not_drawn() -> None:
 
 
 def test_a_page_says_how_many_causes_the_fixes_were_asked_about(long_runs: None) -> None:
-    page = to_page([report_document(Reading(many_breaks(), full=True, page=True, asked=2))])
+    page = to_page([report_document(Reading(many_breaks(), full=True, page=True))])
     assert f"looked for fixes for 2 of {CAUSES} causes" in page
 
 
 def test_a_short_run_is_asked_about_in_full() -> None:
-    reading = Reading(many_breaks(), asked=2)
+    reading = Reading(many_breaks())
     assert not any(is_not_tried(each.advice) for each in reading.causes)
 
 
 def test_one_cause_of_a_long_run_is_asked_about_on_its_own(long_runs: None) -> None:
-    reading = Reading(many_breaks(), asked=2, only=CAUSES)
+    reading = Reading(many_breaks(), only=CAUSES)
     untried = [is_not_tried(each.advice) for each in reading.causes]
     assert untried == [True] * (CAUSES - 1) + [False]
 
 
 def test_what_was_not_tried_names_the_command_that_tries(long_runs: None) -> None:
-    first, *others = Reading(many_breaks(), asked=2).causes[-1].advice
+    first, *others = Reading(many_breaks()).causes[-1].advice
     assert (first.fix, first.status, first.diff) == (None, "not tried", "")
     assert f"`compilescope explain abc123-model --cause {CAUSES}`" in first.text
     assert {each.status for each in others} == {"by hand"}
 
 
 def test_what_the_fixes_were_not_asked_about_is_said(long_runs: None) -> None:
-    text = to_text(report_document(Reading(many_breaks(), asked=2), "causes"))
+    text = to_text(report_document(Reading(many_breaks()), "causes"))
     rows = [line for line in text.splitlines() if "a.py:" in line]
     assert len(rows) == CAUSES
     assert ["not tried" in row for row in rows] == [number > 2 for number in range(1, CAUSES + 1)]
@@ -172,7 +174,7 @@ def test_what_the_fixes_were_not_asked_about_is_said(long_runs: None) -> None:
 
 def test_an_explanation_counts_the_causes_that_it_does_not_draw() -> None:
     drawn = fitted_explanation(
-        Reading(many_breaks(), asked=2), 40, lambda each: to_text(each).count("\n"), "ONE", "REST"
+        Reading(many_breaks()), 40, lambda each: to_text(each).count("\n"), "ONE", "REST"
     )
     text = to_text(drawn)
     assert text.count("\n") <= 40

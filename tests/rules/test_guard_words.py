@@ -16,7 +16,6 @@ from compilescope.base.plugins import discover
 from compilescope.knowledge.findings.recompiles import RecompileFinding
 from compilescope.knowledge.rules import recompiles as guards
 from compilescope.knowledge.rules.causes.explanations import told_of
-from compilescope.knowledge.rules.causes.order import NEEDED
 from compilescope.knowledge.rules.causes.rule import GuardRule, RecompileCase
 from compilescope.knowledge.rules.recompiles import _subjects as subjects
 from compilescope.knowledge.source.spots import Place, SourceSpot
@@ -522,7 +521,7 @@ def test_no_text_makes_a_rule_raise(
 
 def test_a_rule_applies_only_where_a_word_that_it_needs_stands() -> None:
     """To every guard above, and to the values and kind of each with the subject of another."""
-    rules = {rule.id.replace("-", "_"): rule for rule in RULES}
+    picky = [rule for rule in RULES if rule.needs]
     cases = [each.miss for each in CASES]
     mixed = [
         RecompileCase(structs.replace(one.finding, **_told(other.finding)), other.spot)
@@ -532,12 +531,12 @@ def test_a_rule_applies_only_where_a_word_that_it_needs_stands() -> None:
     applied: set[str] = set()
     for case in [*cases, *mixed]:
         told = told_of(case.finding)
-        for name, needed in NEEDED.items():
-            if not any(word in told for word in needed):
-                assert not rules[name].applies(case), (name, told)
-            elif name not in applied and rules[name].applies(case):
-                applied.add(name)
-    assert applied == {*NEEDED}
+        for rule in picky:
+            if not any(word in told for word in rule.needs):
+                assert not rule.applies(case), (rule.id, told)
+            elif rule.id not in applied and rule.applies(case):
+                applied.add(rule.id)
+    assert applied == {rule.id for rule in picky}
 
 
 def _told(finding: RecompileFinding) -> dict[str, str]:

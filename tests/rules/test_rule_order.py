@@ -4,32 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from types import ModuleType
 
-import pytest
+import index_json
+from compilescope.knowledge.rules import recompiles
+from compilescope.knowledge.rules.causes import explanations
+from compilescope.knowledge.rules.causes.rule import GuardRule
 
-from compilescope.base.plugins import carried, public_modules
-from compilescope.knowledge.rules import breaks, programs, recompiles
-from compilescope.knowledge.rules.causes import explanations, order
-from compilescope.knowledge.rules.causes.rule import BreakRule, GuardRule, ProgramRule
-
-PACKAGES = [
-    (breaks, BreakRule, order.BREAKS),
-    (recompiles, GuardRule, order.RECOMPILES),
-    (programs, ProgramRule, order.PROGRAMS),
-]
+ORDER = explanations._INDEX["recompiles"]
 
 
-@pytest.mark.parametrize(("package", "kind", "known"), PACKAGES)
-def test_the_tables_name_every_module_in_the_order_of_its_rule(
-    package: ModuleType, kind: type[BreakRule | GuardRule | ProgramRule], known: tuple[str, ...]
-) -> None:
-    orders = {
-        name: carried(f"{package.__name__}.{name}", "RULE", kind)[0].order
-        for name in public_modules(package)
-    }
-    right = tuple(sorted(orders, key=orders.__getitem__))
-    assert known == right, f"write in rules/causes/order.py: {right}"
+def test_the_indexes_are_what_rules_and_fixes_say() -> None:
+    for path, text in index_json.ready().items():
+        assert path.read_bytes() == text, index_json.RENEW
 
 
 def test_rules_after_the_first_that_applies_are_not_imported() -> None:
@@ -45,12 +31,12 @@ def test_rules_after_the_first_that_applies_are_not_imported() -> None:
 
 
 def test_who_looks_at_the_rules_while_another_does_misses_none() -> None:
-    rules = explanations._InOrder(recompiles, GuardRule, order.RECOMPILES)
+    rules = explanations._InOrder(recompiles, GuardRule, ORDER)
     outer = iter(rules)
     next(outer)
-    assert len([*rules]) == len(order.RECOMPILES) == 1 + len([*outer])
+    assert len([*rules]) == len(ORDER) == 1 + len([*outer])
 
 
-def test_a_module_that_a_table_lacks_is_a_rule_all_the_same() -> None:
-    rules = [*explanations._InOrder(recompiles, GuardRule, order.RECOMPILES[1:])]
+def test_a_module_that_the_index_lacks_is_a_rule_all_the_same() -> None:
+    rules = [*explanations._InOrder(recompiles, GuardRule, dict([*ORDER.items()][1:]))]
     assert rules == [*explanations._GUARD_RULES]

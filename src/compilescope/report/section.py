@@ -11,7 +11,7 @@ import msgspec
 
 from compilescope.knowledge.analysis.digest import Digest, digest
 from compilescope.knowledge.analysis.findings import by_cost, findings
-from compilescope.knowledge.analysis.partial_digest import digest_of_drawn, digest_of_files, is_long
+from compilescope.knowledge.analysis.partial_digest import digest_of_drawn, is_long
 from compilescope.knowledge.findings.breaks import BreakFinding
 from compilescope.knowledge.findings.finding import Finding
 from compilescope.knowledge.findings.recompiles import (
@@ -64,8 +64,6 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     """The address that a sweep's jobs have their pages under; empty where they have none."""
     quotes: Mapping[str, Quote] = msgspec.field(default_factory=dict)
     """What a language model said of causes, by fingerprint."""
-    asked: int | None = None
-    """As many causes are drawn: of a long run the fixes are asked about no more."""
     drawn: int | None = None
     """No more causes than this are drawn in any way, but for `only`: of a long run no others are
     explained."""
@@ -94,23 +92,18 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         from compilescope.change.fixes.advice import advised
 
         only = self.only if is_long(self.run) else None
-        drawn = self.drawn if is_long(self.run) else None
-        return advised(self.run, seen, self.most_asked, only=only, ranked=ranked or (), drawn=drawn)
+        return advised(self.run, seen, self.most_asked, only=only, ranked=ranked or ())
 
     def _unadvised(self) -> tuple[Digest, list[Finding] | None]:
         """And its causes by cost, where they are known already."""
-        most = self.drawn
-        if not is_long(self.run):
-            return digest(self.run), None
-        if most is None:
-            # Of a page of causes alone (`explain`) each is drawn.
-            is_report = (self.page or self.text) and self.full
-            return (
-                digest_of_files(self.run, self.most_items, MOST_FILES)
-                if is_report
-                else (digest(self.run), None)
-            )
-        return digest_of_drawn(self.run, lambda number: number <= most or number == self.only)
+        if is_long(self.run) and self.drawn is not None:
+            only = [] if self.only is None else [self.only]
+            return digest_of_drawn(self.run, [*range(1, self.drawn + 1), *only])
+        # Of a page of causes alone (`explain`) each is drawn.
+        if is_long(self.run) and self.full and (self.page or self.text):
+            most = self.most_items
+            return digest_of_drawn(self.run, range(1, most + 1), most, MOST_FILES)
+        return digest(self.run), None
 
     @property
     def most_asked(self) -> int:
@@ -119,8 +112,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
 
         if not is_long(self.run):
             return MOST_ASKED
-        most = MOST_ASKED if self.asked is None else self.asked
-        return min(most, _ASKED_OF_LONG if self.full else _ASKED_FOR_SUMMARY)
+        return _ASKED_OF_LONG if self.full else _ASKED_FOR_SUMMARY
 
     @property
     def most_items(self) -> int:

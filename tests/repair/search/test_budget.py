@@ -11,13 +11,17 @@ import pytest
 from compilescope.base.errors import ToolError
 from compilescope.base.processes.deadline import Deadline
 from compilescope.change.fixes.catalogue import all_fixes
+from compilescope.change.fixes.fix import Fix
+from compilescope.change.fixes.subject import Program, Subject
 from compilescope.change.repair.search.budget import CUT, SPENT, Budget
-from compilescope.change.repair.search.hold_rates import HELD_OF_TRIED, hold_rate, likely_first
 from compilescope.change.repair.search.options import SearchOptions
 from compilescope.change.repair.search.rounds import search
+from compilescope.change.repair.search.try_log import TryLog
 from compilescope.change.repair.trials.warm.parent import WarmParent
 from compilescope.change.repair.trials.workbench import Workbench
 from compilescope.instrument.recorder.target import Target
+from compilescope.knowledge.findings.breaks import BreakFinding
+from compilescope.record.fix_search import FixAttempt, FixVerdict
 
 pytestmark = [pytest.mark.torch]
 _PROGRAM = """import torch
@@ -39,6 +43,12 @@ print(f(torch.ones(4)))
 def target(tmp_path: Path) -> Target:
     (tmp_path / "program.py").write_text(_PROGRAM)
     return Target("script", (str(tmp_path / "program.py"),))
+
+
+class Named(NamedTuple):
+    """What a log asks of a cause."""
+
+    fingerprint: str
 
 
 class Ending(Deadline):
@@ -123,12 +133,23 @@ def test_a_script_that_follows_has_its_share() -> None:
     assert budget.reserve_s() == pytest.approx(1.3 * 36)
 
 
-def test_fixes_that_mostly_fail_come_last() -> None:
-    fixes = all_fixes()
-    poor = [fix for fix in fixes if hold_rate(fix.id) < 0.5]
-    assert poor and len(poor) < len(fixes) / 4
-    assert likely_first(fixes) == [fix for fix in fixes if fix not in poor] + poor
-    assert set(HELD_OF_TRIED) <= {fix.id for fix in fixes}
+def test_fixes_that_mostly_failed_in_this_search_come_last() -> None:
+    fixes = all_fixes()[:3]
+    log = TryLog()
+
+    def tried(cause: str, fix: Fix, verdict: FixVerdict) -> None:
+        finding = cast(BreakFinding, Named(cause))
+        attempt = FixAttempt(fix.id, "", verdict, fingerprint=cause)
+        log.add(Subject(finding, cast(Program, None)), attempt)
+
+    tried("a", fixes[0], "rejected")
+    tried("a", fixes[1], "verified")
+    assert log.likely_first(fixes) == [*fixes]  # Once is no rule.
+    tried("b", fixes[0], "rejected")
+    tried("b", fixes[1], "rejected")
+    assert log.likely_first(fixes) == [*fixes[1:], fixes[0]]
+    tried("c", fixes[0], "verified")
+    assert log.likely_first(fixes) == [*fixes]
 
 
 def test_a_budget_that_is_too_short_for_one_run(target: Target, warm: WarmParent) -> None:

@@ -24,8 +24,6 @@ _USUAL_HEIGHT = 24
 """Of a terminal: for a reader whose height is not known."""
 _LEAST_HEIGHT = 12
 """Chosen: a smaller window still gets a readable summary."""
-_ABOVE_LIST = 14
-"""Lines of a summary before its first cause in the list, at the least."""
 
 
 def all_option(function: F) -> F:
@@ -109,11 +107,6 @@ def lines_at(width: int) -> Callable[[Document], int]:
 def room(stream: IO[str]) -> int:
     """Lines on two screens, less the one that the next prompt takes."""
     return _SCREENS * max(_height(stream), _LEAST_HEIGHT) - 1
-
-
-def listed(stream: IO[str]) -> int:
-    """As many causes as two screens can list below what comes first: no more need advice."""
-    return room(stream) - _ABOVE_LIST
 
 
 def _height(stream: IO[str]) -> int:

@@ -14,11 +14,10 @@ from functools import cached_property, partial
 
 import msgspec
 
-from compilescope.change.fixes.catalogue import Proposals, proposals_for
+from compilescope.change.fixes.catalogue import Proposals, index, proposals_for
 from compilescope.change.fixes.compilation.run_index import forget_index
 from compilescope.change.fixes.diffs import patch_diff
 from compilescope.change.fixes.fix import Fix
-from compilescope.change.fixes.index import INDEX
 from compilescope.change.fixes.kept_texts import KeptTexts
 from compilescope.change.fixes.patch import Patch
 from compilescope.change.fixes.program_files import main_file_of
@@ -81,27 +80,20 @@ def advised(
     *,
     only: int | None = None,
     ranked: Sequence[Finding] = (),
-    drawn: int | None = None,
 ) -> Digest:
     """The digest with advice for every break, recompile and failure. The fixes are asked about the
     `most` expensive causes, or without any limit about the cause of one number; the others are
     "not tried", with the words of their rules. `ranked` are its causes by cost, where they are
-    known already; after so many that are `drawn` nothing is said of any, but for `only`."""
+    known already."""
     if not (seen.sites or seen.recompiles or seen.failures):
         return seen
-    adviser = _Adviser(run, seen, ranked or by_cost(findings(seen)), most, only, drawn)
+    adviser = _Adviser(run, seen, ranked or by_cost(findings(seen)), most, only)
     adviser.ask_worst_first()
     found = msgspec.structs.replace(
         seen,
-        failures=tuple(
-            adviser.failure(each) if adviser.is_drawn(each) else each for each in seen.failures
-        ),
-        sites=tuple(adviser.site(each) if adviser.is_drawn(each) else each for each in seen.sites),
-        recompiles=tuple(
-            # With all causes or none, and each is asked: no `any` of them that ends at the first.
-            adviser.frame(each) if any([*map(adviser.is_drawn, each.causes)]) else each
-            for each in seen.recompiles
-        ),
+        failures=tuple(map(adviser.failure, seen.failures)),
+        sites=tuple(map(adviser.site, seen.sites)),
+        recompiles=tuple(map(adviser.frame, seen.recompiles)),
     )
     forget_index(run)
     return found
@@ -114,10 +106,7 @@ class _Adviser(msgspec.Struct, dict=True):
     most: int = MOST_ASKED
     only: int | None = None
     """The number of the one cause that is asked about."""
-    drawn: int | None = None
     _known: dict[tuple[str, str], tuple[Advice, ...]] = msgspec.field(default_factory=dict)
-    _drawn: set[tuple[str, str]] = msgspec.field(default_factory=set)
-    """Causes of which an entry was seen that is drawn."""
 
     @cached_property
     def program(self) -> Program:
@@ -212,18 +201,6 @@ class _Adviser(msgspec.Struct, dict=True):
             return ""
         flag = ["--torchrun"] if command[0] == "torchrun" else [command[0]]
         return shlex.join(["compilescope", "fix", *flag, *command[1:]])
-
-    def is_drawn(self, finding: Finding) -> bool:
-        """Will anybody see what is said of it? Of thousands of entries that are one cause the first
-        is what is drawn, as in `digest_of_drawn`."""
-        if self.drawn is None:
-            return True
-        key = (finding.kind, finding.fingerprint)
-        number = self._number(finding)
-        if key in self._drawn or not (number <= self.drawn or number == self.only):
-            return False
-        self._drawn.add(key)
-        return True
 
     def site(self, site: BreakFinding) -> BreakFinding:
         if site.consequence_of is not None:
@@ -421,7 +398,7 @@ class _Adviser(msgspec.Struct, dict=True):
 
 
 def _is_flag(fix: str | None) -> bool:
-    return fix is not None and fix in INDEX and INDEX[fix].kind == "config"
+    return fix in index() and index()[fix].kind == "config"
 
 
 _MOST_READ = 600_000

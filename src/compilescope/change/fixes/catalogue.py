@@ -1,24 +1,44 @@
 """Every fix there is, in the order in which they are tried, and what each of them proposes.
 
-Adding a file adds a fix.
+Adding a file adds a fix. A cause concerns a few of them, and importing all takes longer than asking
+those: index.json, which a test makes of the fixes and compares with them, says which. A module that
+it lacks yet is imported each time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
 from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 import compilescope.change.fixes.breaks as breaks
 import compilescope.change.fixes.recompiles as recompiles
 from compilescope.base.plugins import carried, discover, public_modules
-from compilescope.change.fixes.fix import Fix
-from compilescope.change.fixes.index import INDEX, Indexed
+from compilescope.change.fixes.fix import Fix, Kind
 from compilescope.change.fixes.patch import Patch
 from compilescope.change.fixes.subject import Subject
 from compilescope.knowledge.findings.breaks import BreakFinding
 from compilescope.knowledge.source.refusals import NotMeant, Refused
+
+INDEX = Path(__file__).with_name("index.json")
+
+
+class Indexed(NamedTuple):
+    """A fix that has not been imported: where it is, and what decides when it is asked."""
+
+    module: str
+    order: int
+    kind: Kind
+    rules: tuple[str, ...]
+
+
+@cache
+def index() -> dict[str, Indexed]:
+    """By the id of a fix."""
+    return msgspec.json.decode(INDEX.read_bytes(), type=dict[str, Indexed])
 
 
 @cache
@@ -44,16 +64,18 @@ def fixes_for(subject: Subject) -> list[Fix]:
     finding = subject.finding
     if not isinstance(finding, BreakFinding) or finding.gb_id or finding.rule:
         return named
-    every = [fix for fix in fixes_answering(_KEYS_OF_BREAKS) if fix not in named]
+    every = [fix for fix in fixes_answering(_keys_of_breaks()) if fix not in named]
     return [fix for fix in every if not isinstance(_answer(fix, subject), Refused)] + named
 
 
-_KEYS_OF_BREAKS = frozenset(
-    key
-    for entry in INDEX.values()
-    if entry.module.startswith("breaks.") and entry.kind == "source"
-    for key in entry.rules
-)
+@cache
+def _keys_of_breaks() -> frozenset[str]:
+    return frozenset(
+        key
+        for entry in index().values()
+        if entry.module.startswith("breaks.") and entry.kind == "source"
+        for key in entry.rules
+    )
 
 
 def each_fix_for(subject: Subject) -> Iterator[Fix]:
@@ -74,8 +96,8 @@ def each_fix_for(subject: Subject) -> Iterator[Fix]:
 
 def _entries(keys: Set[str]) -> dict[str, Indexed]:
     """By id: those that name one of the keys, of the index and of the modules that it lacks."""
-    named = {name: each for name, each in INDEX.items() if not keys.isdisjoint(each.rules)}
-    known = {entry.module for entry in INDEX.values()}
+    named = {name: each for name, each in index().items() if not keys.isdisjoint(each.rules)}
+    known = {entry.module for entry in index().values()}
     for module in _modules():
         if module not in known:
             named |= {name: each for name, each in indexed(module).items() if keys & {*each.rules}}

@@ -11,24 +11,18 @@ from compilescope.knowledge.source.outline import Function, Outline, dotted
 def is_hook(function: Function, outlines: Iterable[Outline]) -> bool:
     """Is it given to `register_forward_hook` and the like: by its name, or by a call of the
     function around it, which returns it?"""
+    registered = [call.args[0] for outline in outlines for call in outline.hooking if call.args]
+    if not registered:
+        return False  # As in most programs.
     makers = _makers(function, outlines)
-    for outline in outlines:
-        for call, _ in outline.calls:
-            if not _registers(dotted(call.func) or getattr(call.func, "attr", "")):
-                continue
-            for given in call.args[:1]:
-                if _last(given) == function.name:
-                    return True
-                if isinstance(given, ast.Call) and _last(given.func) in {*makers, "partial"}:
-                    inner = {function.name, *makers}
-                    if _last(given.func) != "partial" or any(_last(a) in inner for a in given.args):
-                        return True
+    for given in registered:
+        if _last(given) == function.name:
+            return True
+        if isinstance(given, ast.Call) and _last(given.func) in {*makers, "partial"}:
+            inner = {function.name, *makers}
+            if _last(given.func) != "partial" or any(_last(a) in inner for a in given.args):
+                return True
     return False
-
-
-def _registers(name: str) -> bool:
-    last = name.rpartition(".")[2]
-    return last.startswith("register_") and last.endswith("hook")
 
 
 def _makers(function: Function, outlines: Iterable[Outline]) -> set[str]:

@@ -4,6 +4,7 @@ given to torch.compile."""
 from __future__ import annotations
 
 import ast
+import functools
 from typing import TypeAlias
 
 import msgspec
@@ -11,7 +12,7 @@ import msgspec
 FunctionNode: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef"
 
 
-class Function(msgspec.Struct, frozen=True):
+class Function(msgspec.Struct, frozen=True, dict=True):
     """A function, and the class that it is a method of."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef
@@ -20,6 +21,19 @@ class Function(msgspec.Struct, frozen=True):
     @property
     def name(self) -> str:
         return self.node.name
+
+    @functools.cached_property
+    def own_nodes(self) -> list[ast.AST]:
+        """All that it does itself: not what functions inside it do."""
+        found: list[ast.AST] = []
+        stack: list[ast.AST] = list(reversed(self.node.body))
+        while stack:
+            node = stack.pop()
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+                continue
+            found.append(node)
+            stack.extend(reversed(list(ast.iter_child_nodes(node))))
+        return found
 
     @property
     def parameters(self) -> list[str]:
@@ -59,7 +73,7 @@ class CompileCall(msgspec.Struct, frozen=True):
         return f"torch.compile({', '.join(filter(None, (self.target, words)))})"
 
 
-class Outline(msgspec.Struct, frozen=True):
+class Outline(msgspec.Struct, frozen=True, dict=True):
     """A file."""
 
     tree: ast.Module
@@ -68,6 +82,11 @@ class Outline(msgspec.Struct, frozen=True):
     calls: tuple[tuple[ast.Call, Function | None], ...]
     """Each with the function around it."""
     compiled: tuple[CompileCall, ...]
+
+    @functools.cached_property
+    def hooking(self) -> list[ast.Call]:
+        """Calls that register a hook."""
+        return [call for call, _ in self.calls if _registers(call)]
 
     def function_at(self, line: int, name: str = "") -> Function | None:
         """The innermost around a line; of this name, where one is given."""
@@ -113,21 +132,13 @@ def dotted(node: ast.AST) -> str:
     return ".".join([node.id, *reversed(names)])
 
 
-def body_nodes(function: ast.AST) -> list[ast.AST]:
-    """All that a function does itself: not what functions inside it do."""
-    found: list[ast.AST] = []
-    stack: list[ast.AST] = list(reversed(getattr(function, "body", [])))
-    while stack:
-        node = stack.pop()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            continue
-        found.append(node)
-        stack.extend(reversed(list(ast.iter_child_nodes(node))))
-    return found
-
-
 def names_in(node: ast.AST) -> set[str]:
     return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def _registers(call: ast.Call) -> bool:
+    last = (dotted(call.func) or getattr(call.func, "attr", "")).rpartition(".")[2]
+    return last.startswith("register_") and last.endswith("hook")
 
 
 def _reaches(node: FunctionNode, line: int) -> bool:

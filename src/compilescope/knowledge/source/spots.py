@@ -114,6 +114,9 @@ _MOST_LETTERS = 700_000
 """Of texts that are kept, parsed or as lines. Chosen: a tree takes a hundred times its text's
 memory, so 70 MB."""
 
+_MOST_RECENT = 60_000
+"""Of the texts whose trees others may share. Chosen: a few files of the usual length."""
+
 
 class Place(msgspec.Struct, frozen=True):
     """A line, and a stretch of it where columns are known."""
@@ -192,8 +195,8 @@ class Sources(msgspec.Struct):
     _files: dict[str, ParsedFile | None] = msgspec.field(default_factory=dict)
     _letters: dict[str, int] = msgspec.field(default_factory=dict)
     """Of the texts of those, the oldest first."""
-    _last: tuple[str, ParsedFile | None] = ("", None)
-    """The text that was parsed last: a file that was copied to many places is parsed once."""
+    _recent: dict[str, ParsedFile | None] = msgspec.field(default_factory=dict)
+    """By the texts that were parsed last: files that were copied to many places are parsed once."""
     _all_letters: int = 0
 
     def has(self, file: str) -> bool:
@@ -301,9 +304,11 @@ class Sources(msgspec.Struct):
         """None where there is no text of it that can be parsed."""
         if file not in self._files:
             text = self._text(file)
-            if text != self._last[0]:
-                self._last = (text, _parse(text))
-            self._files[file] = self._last[1]
+            if text not in self._recent:
+                while self._recent and sum(map(len, self._recent)) + len(text) > _MOST_RECENT:
+                    del self._recent[next(iter(self._recent))]
+                self._recent[text] = _parse(text)
+            self._files[file] = self._recent[text]
         return self._files[file]
 
 

@@ -21,7 +21,7 @@ from compilescope.apps.cli.options import (
     registry_pages,
     report_width,
 )
-from compilescope.apps.cli.output import all_option, lines_at, listed, room, tell
+from compilescope.apps.cli.output import all_option, lines_at, room, tell
 from compilescope.apps.cli.streams import put
 from compilescope.apps.cli.sweep_jobs import found_run, job_option
 from compilescope.base.texts import whole_number
@@ -88,8 +88,6 @@ def COMMAND(
     if brief and number is None and site is None:
         # Others have room only where no cause was asked for.
         reading = replace(reading, drawn=room(sys.stdout) if cause is None else 0)
-    if brief and cause is None and number is None and site is None:
-        reading = replace(reading, asked=listed(sys.stdout))
     reading = replace(reading, only=cause)
     numbers = _numbers(reading, cause)
     by_place = number is not None or site is not None

@@ -17,7 +17,7 @@ from compilescope.apps.cli.options import (
     json_option,
     print_json,
 )
-from compilescope.apps.cli.output import all_option, listed, room, tell, with_one_cause
+from compilescope.apps.cli.output import all_option, room, tell, with_one_cause
 from compilescope.apps.cli.streams import leave, put
 from compilescope.apps.cli.sweep_jobs import found_run, job_option, shown_value
 from compilescope.base.errors import ToolError
@@ -88,7 +88,6 @@ def COMMAND(
         one = ["compilescope", "explain", *in_home(home), *name, "--cause"]
         reading = Reading(
             recorded,
-            asked=listed(sys.stdout),
             drawn=room(sys.stdout),
             explain=lambda number: shlex.join([*one, str(number)]),
         )

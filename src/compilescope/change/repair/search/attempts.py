@@ -21,7 +21,6 @@ from compilescope.change.fixes.fix import Fix
 from compilescope.change.fixes.patch import Patch, merge
 from compilescope.change.fixes.subject import Program, Subject
 from compilescope.change.repair.search.budget import Budget
-from compilescope.change.repair.search.hold_rates import likely_first
 from compilescope.change.repair.search.options import SearchOptions
 from compilescope.change.repair.search.try_log import BY_OTHERS, Tried, TryLog, stated
 from compilescope.change.repair.trials.baseline import TrialBaseline
@@ -50,14 +49,14 @@ def try_subject(
     whole: bool = False,
 ) -> Tried | None:
     """The first fix that is proven alone, on top of the version that `base` stands for; else the
-    first whose place another cause takes. Where time is short, those that mostly hold come
-    first. `keeping`: those that let another break stay are tried too. `whole`: only those that
+    first whose place another cause takes. Where time is short, those that failed before come
+    last. `keeping`: those that let another break stay are tried too. `whole`: only those that
     leave nothing of the graph to eager execution."""
     refused: list[tuple[Fix, Refused]] = []
     followed: Tried | None = None
     tried_any = False
     fixes = fixes_for(subject)
-    ordered = likely_first(fixes) if budget.seconds is not None else fixes
+    ordered = log.likely_first(fixes) if budget.seconds is not None else fixes
     for place, fix in enumerate(ordered):
         if not options.wants_fix(fix.id):
             continue

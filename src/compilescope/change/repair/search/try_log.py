@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 
+from compilescope.change.fixes.fix import Fix
 from compilescope.change.fixes.patch import Patch
 from compilescope.change.fixes.subject import Subject
 from compilescope.change.repair.search.budget import CUT, SPENT
@@ -48,6 +51,14 @@ class TryLog:
     def is_new(self, subject: Subject, fix: str) -> bool:
         key = (subject.finding.fingerprint, fix)
         return key not in self._done and self._again.get(key, 0) < self.round
+
+    def likely_first(self, fixes: Sequence[Fix]) -> list[Fix]:
+        """In their own order, but for those that were rejected for other causes of this program at
+        least twice more often than they held: they come last."""
+        held: Counter[str] = Counter()
+        for each in self.attempts():
+            held[each.fix] += (each.verdict == "verified") - (each.verdict == "rejected")
+        return sorted(fixes, key=lambda fix: held[fix.id] < -1)
 
     def begin_round(self, number: int) -> None:
         self.round = number

@@ -10,7 +10,8 @@ import functools
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
-from types import MappingProxyType, ModuleType
+from pathlib import Path
+from types import ModuleType
 from typing import Generic, TypeVar
 
 import msgspec
@@ -24,7 +25,6 @@ from compilescope.knowledge.findings.remedy import Remedy, judgement, program, s
 from compilescope.knowledge.registry.taxonomy import Category, Taxonomy, load_taxonomy
 from compilescope.knowledge.rules import breaks, programs
 from compilescope.knowledge.rules import recompiles as guards
-from compilescope.knowledge.rules.causes import order
 from compilescope.knowledge.rules.causes.library import in_library, library_break, library_miss
 from compilescope.knowledge.rules.causes.rule import (
     BreakCase,
@@ -43,20 +43,22 @@ _RAISED_IN_EAGER = "user-error"
 _Rule = TypeVar("_Rule", BreakRule, GuardRule, ProgramRule)
 
 
+INDEX = Path(__file__).with_name("index.json")
+"""By package: its modules in the order of their rules, each with the words that its rule needs. A
+test makes it of the rules and compares it with them."""
+
+
 class _InOrder(Generic[_Rule]):
-    """The rules of a package by their order, each imported when it is asked for."""
+    """The rules of a package by their order, each imported when it is asked for: the first that
+    applies explains a cause. While the index lacks a module, all are imported."""
 
     def __init__(
-        self,
-        package: ModuleType,
-        kind: type[_Rule],
-        order: tuple[str, ...],
-        needed: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+        self, package: ModuleType, kind: type[_Rule], needed: Mapping[str, tuple[str, ...]]
     ) -> None:
         self._package = package
         self._kind: type[_Rule] = kind
-        self._order = order
         self._needed = needed
+        self._order = tuple(needed)
         self._rules: dict[str, _Rule] = {}
         self._lock = threading.Lock()
 
@@ -67,7 +69,7 @@ class _InOrder(Generic[_Rule]):
         """Those that may apply to what is told: no others are imported."""
         for name in self._names():
             words = self._needed.get(name)
-            if words is None or any(word in told for word in words):
+            if not words or any(word in told for word in words):
                 yield self._rule(name)
 
     def _names(self) -> tuple[str, ...]:
@@ -88,9 +90,10 @@ class _InOrder(Generic[_Rule]):
         return carried(f"{self._package.__name__}.{name}", "RULE", self._kind)[0]
 
 
-_BREAK_RULES = _InOrder(breaks, BreakRule, order.BREAKS)
-_GUARD_RULES = _InOrder(guards, GuardRule, order.RECOMPILES, order.NEEDED)
-_PROGRAM_RULES = _InOrder(programs, ProgramRule, order.PROGRAMS)
+_INDEX = msgspec.json.decode(INDEX.read_bytes(), type=dict[str, dict[str, tuple[str, ...]]])
+_BREAK_RULES = _InOrder(breaks, BreakRule, _INDEX["breaks"])
+_GUARD_RULES = _InOrder(guards, GuardRule, _INDEX["recompiles"])
+_PROGRAM_RULES = _InOrder(programs, ProgramRule, _INDEX["programs"])
 
 
 def break_rules() -> list[BreakRule]:
@@ -146,11 +149,6 @@ def explained_site(site: BreakFinding, sources: Sources) -> BreakFinding:
     """One of those that `sites_with_roots` gave."""
     case = _case(site, sources)
     return _explained(case, _rule_of(case), sources, load_taxonomy())
-
-
-def placed_site(site: BreakFinding, sources: Sources) -> BreakFinding:
-    """One of those, with no more than the stretch of source that is meant."""
-    return _placed(site, sources.stretch(_case(site, sources).spot))
 
 
 def sites_with_roots(sites: list[BreakFinding], sources: Sources) -> list[BreakFinding]:

@@ -8,7 +8,7 @@ import os
 from compilescope.base.patterns import late
 from compilescope.knowledge.findings.failures import FailureFinding
 from compilescope.knowledge.findings.finding import is_own
-from compilescope.knowledge.source.outline import Function, Outline, body_nodes, dotted
+from compilescope.knowledge.source.outline import Function, Outline, dotted
 from compilescope.knowledge.source.spots import Sources
 from compilescope.record.bodies import SourceSeen
 
@@ -53,12 +53,12 @@ def _own_outlines(sources: Sources) -> list[tuple[str, Outline]]:
 
 def _raise_line(outline: Outline, backend: Function, error: str) -> int | None:
     """Of the only `raise` of that error in the backend, or in what it calls in its file."""
-    called = {dotted(node.func) for node in body_nodes(backend.node) if isinstance(node, ast.Call)}
+    called = {dotted(node.func) for node in backend.own_nodes if isinstance(node, ast.Call)}
     around = [backend, *(each for each in outline.functions if each.name in called)]
     lines = [
         node.lineno
         for function in around
-        for node in body_nodes(function.node)
+        for node in function.own_nodes
         if isinstance(node, ast.Raise) and node.exc is not None and _class_of(node.exc) == error
     ]
     return lines[0] if len(lines) == 1 else None
@@ -75,7 +75,7 @@ def _line_with(failure: FailureFinding, operator: str, sources: Sources) -> str:
     function = outline.function_at(failure.line, failure.function) if outline is not None else None
     if function is None:
         return ""
-    for node in body_nodes(function.node):
+    for node in function.own_nodes:
         if isinstance(node, ast.Call) and _name_of(node.func) == operator:
             text = " ".join(ast.unparse(node).split()).replace("`", "'")
             return f"`{text}` (line {node.lineno})"

@@ -93,6 +93,9 @@ class GuardRule(msgspec.Struct, frozen=True, dict=True):
     applies: Callable[[RecompileCase], bool]
     why: Callable[[RecompileCase], str]
     remedies: Callable[[RecompileCase], list[Remedy]]
+    needs: tuple[str, ...] = ()
+    """Wherever it applies, the guard's kind, its subject, its text or one of its values has one of
+    these words: without them it need not be asked. Empty: ask it always."""
 
     @functools.cached_property
     def examples(self) -> tuple[Example, ...]:

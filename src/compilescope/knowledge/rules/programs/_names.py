@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from compilescope.knowledge.rules.causes.rule import ProgramCase
-from compilescope.knowledge.source.outline import Function, Outline, body_nodes, dotted
+from compilescope.knowledge.source.outline import Function, Outline, dotted
 from compilescope.record.stack import plain_function_name
 
 _LONGEST = 100
@@ -105,7 +105,7 @@ def modules_called(case: ProgramCase, function: Function) -> list[str]:
     the nearest to it that is known, names them."""
     known = _modules(case.outlines)
     found: dict[str, None] = {}
-    for node in body_nodes(function.node):
+    for node in function.own_nodes:
         name = dotted(node.func) if isinstance(node, ast.Call) else ""
         if not name or name == "self" or ("." in name and not name.startswith("self.")):
             continue

@@ -14,7 +14,7 @@ from compilescope.knowledge.rules.programs._names import (
     listed,
     modules_called,
 )
-from compilescope.knowledge.source.outline import CompileCall, Function, body_nodes, dotted
+from compilescope.knowledge.source.outline import CompileCall, Function, dotted
 from compilescope.record.stack import Frame
 
 _OF_SIZES = ("size-change", "size-zero-one", "size-unrolled", "equal-sizes", "parameter-size")
@@ -57,7 +57,7 @@ def _frames(case: ProgramCase) -> list[Frame]:
 
 def _backward(step: Function) -> ast.Call | None:
     """Where a function itself calls it."""
-    for node in body_nodes(step.node):
+    for node in step.own_nodes:
         called = node.func if isinstance(node, ast.Call) else None
         if isinstance(node, ast.Call) and getattr(called, "attr", "") == "backward":
             return node
@@ -80,7 +80,7 @@ def _statement_at(step: Function, line: int) -> ast.stmt | None:
     """The innermost that reaches over a line."""
     around = [
         node
-        for node in body_nodes(step.node)
+        for node in step.own_nodes
         if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
     ]
     return max(around, key=lambda each: each.lineno, default=None)
@@ -138,7 +138,7 @@ def _options(asked: CompileCall | None) -> str:
 def _rest(step: Function, backward: ast.Call) -> list[str]:
     """The statements that may stay in Python, in the words of their author."""
     found = [ast.unparse(backward)]
-    for node in body_nodes(step.node):
+    for node in step.own_nodes:
         if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)):
             continue
         call = node.value

@@ -14,7 +14,7 @@ from compilescope.knowledge.findings.recompiles import RecompileFinding
 from compilescope.knowledge.rules.causes.rule import ProgramCase, ProgramRule
 from compilescope.knowledge.rules.programs._names import assigned, code
 from compilescope.knowledge.rules.recompiles._subjects import inside, shown, size_of
-from compilescope.knowledge.source.outline import body_nodes, dotted, names_in
+from compilescope.knowledge.source.outline import dotted, names_in
 
 _ROOT = late(r"^(?:[GL]\['(\w+)'\]|(\w+))")
 _JOINS = ("torch.cat", "torch.concat", "torch.concatenate")
@@ -92,7 +92,7 @@ def _of_list(case: ProgramCase, path: str) -> str:
     for outline in case.outlines:
         names = (path, f"self.{name}", name)
         for function in outline.functions:
-            nodes = body_nodes(function.node)
+            nodes = function.own_nodes
             calls = [each for each in nodes if isinstance(each, ast.Call) and each.args]
             added = [each for each in calls if dotted(each.func) in [f"{n}.append" for n in names]]
             # Along another dimension than the first: a history is put one beside the other.
@@ -144,7 +144,7 @@ def _growths(case: ProgramCase, path: str, dim: int | None) -> Iterator[_Growth]
             if at is None or (dim is not None and 0 <= at != dim):
                 continue
             old, new = parts.elts
-            nodes = body_nodes(around.node)
+            nodes = around.own_nodes
             statement = _statement_of(call, nodes)
             if statement is None or not _is_kept(statement, old, nodes, around.all_parameters):
                 continue

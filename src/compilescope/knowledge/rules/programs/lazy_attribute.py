@@ -9,7 +9,7 @@ from compilescope.knowledge.rules.causes.library import in_library
 from compilescope.knowledge.rules.causes.rule import ProgramCase, ProgramRule
 from compilescope.knowledge.rules.programs._names import code
 from compilescope.knowledge.rules.recompiles._subjects import shown, value_kind
-from compilescope.knowledge.source.outline import Function, Outline, body_nodes, dotted
+from compilescope.knowledge.source.outline import Function, Outline, dotted
 
 _MOST_LETTERS = 60
 """Of a value in a sentence. Chosen."""
@@ -72,7 +72,7 @@ def _words(case: ProgramCase) -> str:
 def _is_filled(outline: Outline, function: Function, line: int, attribute: str) -> bool:
     """Is the line an `if` on the attribute's being None, and is it written there, in the body or
     in a method that the body calls?"""
-    for node in body_nodes(function.node):
+    for node in function.own_nodes:
         if not (isinstance(node, ast.If) and node.lineno <= line <= (node.test.end_lineno or line)):
             continue
         tested = any(

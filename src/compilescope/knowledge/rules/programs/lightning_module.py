@@ -8,7 +8,7 @@ from compilescope.knowledge.findings.failures import FailureFinding
 from compilescope.knowledge.findings.finding import is_own
 from compilescope.knowledge.rules.causes.rule import ProgramCase, ProgramRule
 from compilescope.knowledge.rules.programs._names import code, listed
-from compilescope.knowledge.source.outline import Function, body_nodes, dotted
+from compilescope.knowledge.source.outline import Function, dotted
 
 _PACKAGES = ("lightning", "pytorch_lightning", "lightning_fabric")
 _STEPS = ("training_step", "validation_step", "test_step", "predict_step")
@@ -54,7 +54,7 @@ def _step(case: ProgramCase) -> tuple[Function, str] | None:
         step = case.function_around(frame.file, frame.line, frame.function)
         if step is None or step.name not in _STEPS:
             return None
-        for node in body_nodes(step.node):
+        for node in step.own_nodes:
             if (
                 isinstance(node, ast.Call)
                 and node.lineno == frame.line

@@ -11,7 +11,7 @@ from compilescope.knowledge.rules.causes.rule import ProgramCase, ProgramRule
 from compilescope.knowledge.rules.programs._names import code, listed
 from compilescope.knowledge.rules.recompiles._subjects import shown
 from compilescope.knowledge.source.hooks import is_hook
-from compilescope.knowledge.source.outline import Function, body_nodes, dotted, names_in
+from compilescope.knowledge.source.outline import Function, dotted, names_in
 
 _KEEPS = frozenset({"add", "append", "appendleft", "extend", "update"})
 _READS = frozenset({"item", "tolist"})
@@ -54,14 +54,14 @@ def _words(case: ProgramCase) -> str:
 
 def _updates(function: Function) -> list[ast.Call]:
     """Statements of the function that feed a metric and use nothing of what it gives."""
-    statements = [node for node in body_nodes(function.node) if isinstance(node, ast.Expr)]
+    statements = [node for node in function.own_nodes if isinstance(node, ast.Expr)]
     calls = [each.value for each in statements if isinstance(each.value, ast.Call)]
     return [each for each in calls if dotted(each.func).endswith(".update")]
 
 
 def _given(function: Function, updates: list[ast.Call]) -> list[str]:
     """What the function computes, does not return yet, and a metric needs."""
-    nodes = body_nodes(function.node)
+    nodes = function.own_nodes
     made = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     returned: set[str] = set()
     for node in nodes:
@@ -87,7 +87,7 @@ def _of_history(case: ProgramCase) -> str:
     function = case.function_around(finding.file, finding.line, finding.function)
     if function is None or function.owner is None or is_hook(function, case.outlines):
         return ""
-    if any(getattr(each, "attr", "") == "backward" for each in body_nodes(function.node)):
+    if any(getattr(each, "attr", "") == "backward" for each in function.own_nodes):
         return ""
     kept = [each for each in _kept(function) if _is_meant(case, each)]
     if not kept:
@@ -105,7 +105,7 @@ def _of_history(case: ProgramCase) -> str:
 
 def _kept(function: Function) -> list[_Kept]:
     found = []
-    for node in body_nodes(function.node):
+    for node in function.own_nodes:
         holder, value = _put(node)
         if holder is None or value is None or not isinstance(node, ast.stmt):
             continue
@@ -144,7 +144,7 @@ def _reading(function: Function, value: ast.expr) -> ast.Call | None:
         return value if isinstance(value, ast.Call) else None
     if not isinstance(value, ast.Name):
         return None
-    nodes = body_nodes(function.node)
+    nodes = function.own_nodes
     given = [
         each.value
         for each in nodes
@@ -205,7 +205,7 @@ def _or_alone(case: ProgramCase, function: Function) -> str:
     }
     called = {
         dotted(each.func).removeprefix("self.")
-        for each in body_nodes(function.node)
+        for each in function.own_nodes
         if isinstance(each, ast.Call) and dotted(each.func).startswith("self.")
     }
     inner = sorted(made & called)

@@ -8,7 +8,7 @@ from compilescope.knowledge.findings.recompiles import RecompileFinding
 from compilescope.knowledge.rules.causes.rule import ProgramCase, ProgramRule
 from compilescope.knowledge.rules.programs._names import code, listed
 from compilescope.knowledge.rules.recompiles._subjects import member, value_kind
-from compilescope.knowledge.source.outline import Function, body_nodes, dotted
+from compilescope.knowledge.source.outline import Function, dotted
 
 _RULES = frozenset({"module-flag", "module-number", "string-change"})
 
@@ -49,7 +49,7 @@ def _words(case: ProgramCase) -> str:
 def _chosen(function: Function, name: str) -> list[str]:
     """What it is the key of."""
     found: dict[str, None] = {}
-    for node in body_nodes(function.node):
+    for node in function.own_nodes:
         if isinstance(node, ast.Subscript) and dotted(node.slice) == f"self.{name}":
             holder = dotted(node.value)
             if holder.startswith("self."):
@@ -64,7 +64,7 @@ def _setters(case: ProgramCase, name: str) -> list[str]:
         for function in outline.functions:
             if function.name in ("__init__", "__new__"):
                 continue
-            for node in body_nodes(function.node):
+            for node in function.own_nodes:
                 if isinstance(node, ast.Assign) and any(
                     isinstance(each, ast.Attribute) and each.attr == name for each in node.targets
                 ):

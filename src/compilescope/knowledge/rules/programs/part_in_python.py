@@ -9,7 +9,7 @@ from compilescope.knowledge.findings.finding import is_own
 from compilescope.knowledge.findings.recompiles import RecompileFinding
 from compilescope.knowledge.rules.causes.rule import ProgramCase, ProgramRule
 from compilescope.knowledge.rules.programs._names import code, listed
-from compilescope.knowledge.source.outline import Function, body_nodes, dotted, names_in
+from compilescope.knowledge.source.outline import Function, dotted, names_in
 from compilescope.record.stack import Frame
 
 _RULES = frozenset(
@@ -72,7 +72,7 @@ def _frames(case: ProgramCase) -> tuple[Frame, ...]:
 def _makes_as_many_as_values_say(helper: Function) -> bool:
     """Nobody can rewrite it as operations on tensors of known sizes: it loops until values say it
     is enough, or it returns Python objects made of values."""
-    nodes = body_nodes(helper.node)
+    nodes = helper.own_nodes
     for node in nodes:
         if isinstance(node, ast.While) and _grows(node):
             return True
@@ -86,7 +86,7 @@ def _lists_pieces(case: ProgramCase, helper: Function, frame: Frame) -> bool:
     of them? Each would have a size of its own."""
     if case.rule != "dynamic-shape" and case.finding.category != "dynamic-shape-operator":
         return False
-    nodes = body_nodes(helper.node)
+    nodes = helper.own_nodes
     filled: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.For) and node.lineno < frame.line <= (node.end_lineno or 0):
@@ -214,7 +214,7 @@ def _tail(outer: Function, line: int) -> tuple[list[ast.stmt], bool]:
 
 
 def _call_on(outer: Function, line: int, name: str) -> ast.Call | None:
-    for node in body_nodes(outer.node):
+    for node in outer.own_nodes:
         if (
             isinstance(node, ast.Call)
             and node.lineno <= line <= (node.end_lineno or node.lineno)

@@ -18,7 +18,7 @@ from compilescope.knowledge.rules.programs._names import (
     modules_called,
 )
 from compilescope.knowledge.rules.recompiles._subjects import shown, value_kind
-from compilescope.knowledge.source.outline import Function, body_nodes, dotted, names_in
+from compilescope.knowledge.source.outline import Function, dotted, names_in
 from compilescope.record.bodies import Recompile
 
 _RULES = frozenset(
@@ -161,7 +161,7 @@ def _needs(case: ProgramCase, function: Function, name: str, depth: int = 0) -> 
     """The expressions that look at the number itself; None where it is also a size, an index or
     anything else that no tensor can be."""
     found: _Needs = {}
-    for node in body_nodes(function.node):
+    for node in function.own_nodes:
         if isinstance(node, ast.Subscript) and name in names_in(node.slice):
             return None
         if isinstance(node, (ast.If, ast.IfExp, ast.While)) and name in names_in(node.test):

@@ -56,6 +56,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="aliasing",
     order=100,
+    needs=("aliasing of arguments", "Duplicate tensors", " is "),
     applies=_applies,
     why=_why,
     remedies=_remedies,

@@ -74,6 +74,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="autocast",
     order=40,
+    needs=("autocast_state", "dispatch keys"),
     applies=_applies,
     why=_why,
     remedies=_remedies,

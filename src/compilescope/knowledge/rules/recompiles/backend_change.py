@@ -67,6 +67,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="backend-change",
     order=20,
+    needs=("the backend", "BACKEND_MATCH"),
     applies=_applies,
     why=_why,
     remedies=_remedies,

@@ -30,6 +30,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="bool-change",
     order=450,
+    needs=("True", "False"),
     applies=_applies,
     why=_why,
     remedies=_remedies,

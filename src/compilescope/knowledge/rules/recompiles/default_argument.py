@@ -48,6 +48,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="default-argument",
     order=420,
+    needs=("defaults__[",),
     applies=_applies,
     why=_why,
     remedies=_remedies,

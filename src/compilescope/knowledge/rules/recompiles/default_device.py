@@ -35,6 +35,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="default-device",
     order=70,
+    needs=("DEFAULT_DEVICE", "CURRENT_DEVICE"),
     applies=_applies,
     why=_why,
     remedies=_remedies,

@@ -32,6 +32,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="default-dtype",
     order=60,
+    needs=("default_dtype",),
     applies=_applies,
     why=_why,
     remedies=_remedies,

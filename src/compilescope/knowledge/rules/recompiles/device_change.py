@@ -70,6 +70,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="device-change",
     order=120,
+    needs=(".device.index", "dispatch keys"),
     applies=_applies,
     why=_why,
     remedies=_remedies,

@@ -69,6 +69,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="dispatch-keys",
     order=140,
+    needs=("dispatch keys",),
     applies=_applies,
     why=_why,
     remedies=_remedies,

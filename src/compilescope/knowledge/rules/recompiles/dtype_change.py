@@ -53,6 +53,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="dtype-change",
     order=150,
+    needs=(".dtype",),
     applies=_applies,
     why=_why,
     remedies=_remedies,

@@ -42,6 +42,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="dynamic-marking",
     order=110,
+    needs=("DIMENSION_DYNAMIC_MARKING_GUARD", "_dynamo_"),
     applies=_applies,
     why=_why,
     remedies=_remedies,

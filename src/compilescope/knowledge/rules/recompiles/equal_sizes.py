@@ -44,6 +44,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="equal-sizes",
     order=230,
+    needs=(".size()",),
     applies=_applies,
     why=_why,
     remedies=_remedies,

@@ -63,6 +63,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="function-change",
     order=330,
+    needs=(".__code__", ".__func__", "the same object"),
     applies=_applies,
     why=_why,
     remedies=_remedies,

@@ -48,6 +48,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="global-change",
     order=400,
+    needs=("G[",),
     applies=_applies,
     why=_why,
     remedies=_remedies,

@@ -41,6 +41,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="grad-mode",
     order=30,
+    needs=("grad_mode",),
     applies=_applies,
     why=_why,
     remedies=_remedies,

@@ -45,6 +45,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="inference-tensor",
     order=130,
+    needs=("dispatch keys",),
     applies=_applies,
     why=_why,
     remedies=_remedies,

@@ -71,6 +71,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="key-change",
     order=360,
+    needs=("keys()", "contains", "KeyError"),
     applies=_applies,
     why=_why,
     remedies=_remedies,

@@ -91,6 +91,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="length-change",
     order=350,
+    needs=("len(",),
     applies=_applies,
     why=_why,
     remedies=_remedies,

@@ -69,6 +69,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="module-class",
     order=300,
+    needs=("type(",),
     applies=_applies,
     why=_why,
     remedies=_remedies,

@@ -77,6 +77,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="none-or-value",
     order=290,
+    needs=("None",),
     applies=_applies,
     why=_why,
     remedies=_remedies,

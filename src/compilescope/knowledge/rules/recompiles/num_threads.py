@@ -31,6 +31,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="num-threads",
     order=50,
+    needs=("num_threads",),
     applies=_applies,
     why=_why,
     remedies=_remedies,

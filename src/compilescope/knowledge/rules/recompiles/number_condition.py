@@ -31,6 +31,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="number-condition",
     order=270,
+    needs=("SHAPE",),
     applies=_applies,
     why=_why,
     remedies=_remedies,

@@ -57,6 +57,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="number-needed",
     order=260,
+    needs=("SHAPE",),
     applies=_applies,
     why=_why,
     remedies=_remedies,

@@ -42,6 +42,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="object-gone",
     order=10,
+    needs=("WEAKREF",),
     applies=_applies,
     why=_why,
     remedies=_remedies,

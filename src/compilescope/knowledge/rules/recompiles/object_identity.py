@@ -37,6 +37,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="object-identity",
     order=340,
+    needs=("the same object", "ID_MATCH", "WEAKREF_ALIVE"),
     applies=_applies,
     why=_why,
     remedies=_remedies,

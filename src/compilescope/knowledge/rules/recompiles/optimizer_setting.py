@@ -49,6 +49,7 @@ def _times(count: int) -> str:
 RULE = GuardRule(
     id="optimizer-setting",
     order=380,
+    needs=(".param_groups[",),
     applies=_applies,
     why=_why,
     remedies=_remedies,

@@ -29,6 +29,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="parameter-size",
     order=200,
+    needs=(".size()",),
     applies=_applies,
     why=_why,
     remedies=_remedies,

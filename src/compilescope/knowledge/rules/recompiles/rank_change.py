@@ -41,6 +41,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="rank-change",
     order=170,
+    needs=(".dim()",),
     applies=_applies,
     why=_why,
     remedies=_remedies,

@@ -62,6 +62,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="requires-grad-change",
     order=160,
+    needs=(".requires_grad",),
     applies=_applies,
     why=_why,
     remedies=_remedies,

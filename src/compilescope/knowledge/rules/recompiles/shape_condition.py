@@ -49,6 +49,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="shape-condition",
     order=240,
+    needs=(".size()",),
     applies=_applies,
     why=_why,
     remedies=_remedies,

@@ -54,6 +54,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="size-change",
     order=220,
+    needs=(".size()",),
     applies=_applies,
     why=_why,
     remedies=_remedies,

@@ -42,6 +42,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="size-unrolled",
     order=190,
+    needs=(".size()",),
     applies=_applies,
     why=_why,
     remedies=_remedies,

@@ -51,6 +51,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="size-zero-one",
     order=210,
+    needs=(".size()",),
     applies=_applies,
     why=_why,
     remedies=_remedies,

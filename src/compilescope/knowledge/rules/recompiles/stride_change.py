@@ -43,6 +43,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="stride-change",
     order=180,
+    needs=(".stride()",),
     applies=_applies,
     why=_why,
     remedies=_remedies,

@@ -35,6 +35,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="string-change",
     order=480,
+    needs=("'", '"'),
     applies=_applies,
     why=_why,
     remedies=_remedies,

@@ -49,6 +49,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="tensor-class",
     order=310,
+    needs=("type(",),
     applies=_applies,
     why=_why,
     remedies=_remedies,

@@ -44,6 +44,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="tensor-read",
     order=250,
+    needs=(".item()",),
     applies=_applies,
     why=_why,
     remedies=_remedies,

@@ -41,6 +41,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="torch-function-mode",
     order=80,
+    needs=("TORCH_FUNCTION_MODE_STACK", "torch_function"),
     applies=_applies,
     why=_why,
     remedies=_remedies,

@@ -43,6 +43,7 @@ def _remedies(miss: RecompileCase) -> list[Remedy]:
 RULE = GuardRule(
     id="train-eval",
     order=280,
+    needs=(".training",),
     applies=_applies,
     why=_why,
     remedies=_remedies,

@@ -19,7 +19,7 @@ from compilescope.apps.cli.options import (
     print_json,
     write_whole,
 )
-from compilescope.apps.cli.output import all_option, listed, room, tell
+from compilescope.apps.cli.output import all_option, room, tell
 from compilescope.apps.cli.progress import working
 from compilescope.apps.cli.report_formats import draw, format_of
 from compilescope.base.errors import ToolError
@@ -246,7 +246,7 @@ def _show(run: Run, rest: str) -> None:
     from compilescope.report.section import Reading
 
     with working("logs", "finding causes"):
-        brief = Reading(run, asked=listed(sys.stdout), drawn=room(sys.stdout))
+        brief = Reading(run, drawn=room(sys.stdout))
         document = report_document(brief if rest else Reading(run, full=True))
     tell(document, rest)
 
