@@ -29,7 +29,7 @@
   const progress = document.getElementById("runs-progress");
   const number = (value) => value.toLocaleString("en-US");
   const same = (row, data) => {
-    const now = [data.status, data.breaks, data.recompiles, data.compile_seconds, data.note, ...data.tags];
+    const now = [data.status, data.breaks, data.recompiles, data.compile_seconds, data.step_seconds, data.peak_bytes, data.note, ...data.tags];
     return JSON.stringify(JSON.parse(row.dataset.marks)) === JSON.stringify(now);
   };
   const rowOf = (run) => document.getElementById(`run-${run}`);
