@@ -45,6 +45,7 @@ from compilescope.report.device import (
 from compilescope.report.document import report_document
 from compilescope.report.job_list import hit_blocks, job_document, jobs_blocks, sweeps_table
 from compilescope.report.number_runs import number_items
+from compilescope.report.overlay import overlay_document
 from compilescope.report.places import anchor_of
 from compilescope.report.render.html import draw
 from compilescope.report.render.page import PageParts, page_parts, to_page
@@ -107,6 +108,11 @@ def draw_comparison(
 ) -> PageParts:
     sides = read_side(before, before_rank), read_side(after, after_rank)
     return page_parts([compare_runs(*sides).document], headed=False)
+
+
+def draw_overlay(sides: tuple[tuple[Path, int | None], ...]) -> PageParts:
+    runs = [read_side(folder, rank) for folder, rank in sides]
+    return page_parts([overlay_document(runs, run_address)], headed=False)
 
 
 def find_chosen(
