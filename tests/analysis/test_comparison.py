@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from builders import ROOT, event, frame, run_of
-from compilescope.knowledge.analysis.comparison import RunComparison, compare, with_relation
+from compilescope.knowledge.analysis.comparison import (
+    RunComparison,
+    compare,
+    with_doubts,
+    with_relation,
+)
 from compilescope.knowledge.analysis.digest import digest
 from compilescope.knowledge.analysis.ranks import compare_ranks
 from compilescope.record.bodies import CompileTime, GraphBreak, GraphCaptured, ProcessStarted
 from compilescope.record.event import Event
+from compilescope.record.presence import Presence
 from compilescope.record.run import Run
 from compilescope.record.stack import CodeRef, Frame
 from compilescope.report.comparison import comparison_document
@@ -211,6 +217,25 @@ def test_programs_with_nothing_in_common_are_no_change_of_one() -> None:
     assert not with_relation(compared(apart[0], moved), apart[0], moved).unrelated
     assert not with_relation(compared(one, one), *apart).unrelated
     assert not with_relation(compared(one, other), one, other).unrelated
+
+
+def test_a_record_that_is_not_whole_is_told_and_equals_nothing() -> None:
+    """What it lacks need not be gone."""
+    whole, cut = broken_at(frame(8)), broken_at(frame(8))
+    cut.torn = True
+    seen = with_doubts(compared(whole, cut), whole, cut)
+    told = " ".join(drawn(seen).split())
+    assert "is not recorded to its end: an event file ends in the middle of a line." in told
+    assert "No difference in what was recorded: 1 cause in both." in told
+    assert "Both runs have the same causes" not in told
+    assert with_doubts(compared(whole, whole), whole, whole).doubts == ()
+
+
+def test_a_run_whose_events_are_gone_is_no_empty_program() -> None:
+    whole = broken_at(frame(8))
+    bare = Run(whole.header, [], whole.artifacts, presence=Presence(torch=frozenset({100})))
+    (doubt,) = with_doubts(compared(whole, bare), whole, bare).doubts
+    assert doubt.endswith("its event files are empty.")
 
 
 def test_the_figures_lead() -> None:

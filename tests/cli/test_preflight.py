@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,9 @@ from typing import Any
 import pytest
 
 from commands import called
+from compilescope.knowledge.findings.device_checks import device_checks
+from compilescope.record.header import read_header
+from compilescope.record.run import read_run
 
 pytestmark = pytest.mark.torch
 
@@ -127,6 +131,32 @@ def test_an_easy_device_takes_it(judged: dict[str, Any]) -> None:
     easy = judged["devices"]["easy"]
     assert easy["violations"] == [] and easy["unknown"] == []
     assert easy["coverage"] == 100.0
+
+
+def test_the_run_keeps_what_each_device_said(place: Path, judged: dict[str, Any]) -> None:
+    checks = {each.device: each for each in device_checks(read_run(newest_run(place)))}
+    assert (checks["strict"].outcome, checks["strict"].title) == ("fail", "A device for tests")
+    refused = [each["severity"] for each in judged["devices"]["strict"]["violations"]]
+    assert checks["strict"].errors == refused.count("error")
+    assert (checks["easy"].outcome, checks["easy"].errors) == ("pass", 0)
+
+
+def newest_run(place: Path) -> Path:
+    runs = (place / ".compilescope").glob("*-net")
+    return max(runs, key=lambda run: read_header(run).started_ns)
+
+
+def test_a_recorded_run_keeps_it_too_but_nobody_elses(place: Path, tmp_path: Path) -> None:
+    other = tmp_path / ".compilescope"
+    run = newest_run(place)
+    shutil.copytree(run, other / run.name)
+    (other / run.name / "seals.json").unlink()
+    (place / "third.toml").write_text(EASY.replace("easy", "third"))
+    for home in (place / ".compilescope", other):
+        done = call(place, "--device", "third.toml", "--run", run.name, "--dir", str(home))
+        assert done.returncode == 0, done.stderr
+    assert "third" in {each.device for each in device_checks(read_run(run))}
+    assert "third" not in {each.device for each in device_checks(read_run(other / run.name))}
 
 
 def test_the_backward_pass_is_checked_where_it_is_recorded(judged: dict[str, Any]) -> None:

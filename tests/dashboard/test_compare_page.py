@@ -66,6 +66,45 @@ def test_benchmarks_and_sweeps_are_compared_with_their_own_kind(history: Served)
         assert f"{other} is not a sweep" in unescape(answer.text)
 
 
+RUNS = ("000010-model", "000011-model", "000012-ranks")
+
+
+def test_several_runs_are_laid_over_each_other(history: Served) -> None:
+    picked = history.client.get("/", params=[("pick", run) for run in reversed(RUNS)])
+    assert picked.status_code == 200  # It leads to the page, the oldest first.
+    page = unescape(picked.text)
+    assert "/compare/runs?run=000010-model&run=000011-model&run=000012-ranks" in str(picked.url)
+    assert "Runs over each other" in page and page.count('class="curves"') >= 1
+    assert all(f'href="/runs/{run}"' in page for run in RUNS)
+    assert 'href="/compare/runs?run=000010-model&run=000012-ranks"' in page  # Without the middle.
+    assert "&run=00000d-diff-mlp" in page  # One more.
+
+
+def test_two_runs_lead_from_causes_to_lines_and_back(history: Served) -> None:
+    page = unescape(history.client.get("/compare", params={"a": RUNS[0], "b": RUNS[1]}).text)
+    over_time = "/compare/runs?run=000010-model&run=000011-model"
+    assert f'href="{over_time}"' in page
+    page = unescape(history.client.get(over_time).text)
+    assert 'href="/compare?a=000010-model&b=000011-model"' in page
+
+
+@pytest.mark.parametrize(
+    ("names", "status"),
+    [
+        ((), 400),
+        (RUNS[:1], 400),
+        ((RUNS[0], RUNS[0]), 400),
+        ((RUNS[0], "nothing"), 404),
+        (tuple("abcdefghi"), 400),
+    ],
+)
+def test_what_cannot_be_laid_over_each_other_is_told(
+    history: Served, names: tuple[str, ...], status: int
+) -> None:
+    answer = history.client.get("/compare/runs", params=[("run", name) for name in names])
+    assert answer.status_code == status and "<h1" in answer.text
+
+
 @pytest.mark.parametrize(
     ("name", "status"),
     [("nothing", 404), ("@1", 404), ("0000", 400), ("x" * 400, 400), ("../../etc", 404)],

@@ -5,8 +5,12 @@ from __future__ import annotations
 from html import unescape
 from pathlib import Path
 
+from builders import event, run_of
 from compilescope.backends.device_files import shipped_devices
+from compilescope.record.bodies import DeviceChecked
+from dashboard_history import stored
 from dashboard_server import Served, serving
+from waiting import until
 
 
 def test_every_device_is_listed_with_its_violations(history: Served) -> None:
@@ -41,6 +45,26 @@ def test_the_graphs_of_the_newest_runs_are_checked(history: Served) -> None:
     page = unescape(history.client.get("/devices/edge-dsp").text)
     assert 'href="/runs/000014-big"' in page
     assert "found float32; allowed bool, float16, int32, int8" in page and "layer0.py:10" in page
+
+
+def test_a_device_that_all_passes_is_yours_and_says_so(tmp_path: Path) -> None:
+    home = tmp_path / ".compilescope"
+    passed = DeviceChecked("my-npu", "pass", graphs=3, title="The chip we build", whole=True)
+    refused = DeviceChecked("edge-dsp", "fail", graphs=3, errors=4, whole=True)
+    for day, name in enumerate(("000001-train", "000002-train")):
+        run = run_of(event(passed, number=0), event(refused, number=1), command=("train.py",))
+        stored(run, home, name, day)
+    with serving(home) as served:
+        until(lambda: "my-npu" in served.client.get("/devices").text)
+        yours, _, examples = unescape(served.client.get("/devices").text).partition('id="examples"')
+        assert 'href="/devices/my-npu"' in yours and "The chip we build" in yours
+        assert 'href="/devices/edge-dsp"' in yours and 'href="/devices/edge-dsp"' not in examples
+        own = unescape(served.client.get("/devices/my-npu").text)
+        assert own.count(">passed<") == 2 and 'href="/runs/000002-train"' in own
+        assert "No violations found." in own
+        other = unescape(served.client.get("/devices/edge-dsp").text)
+        assert other.count(">failed<") == 2
+        assert "compilescope preflight --device edge-dsp --run 000002-train" in other
 
 
 def test_without_runs_it_says_what_to_do(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from compilescope.report.blocks import (
     Block,
+    Curve,
+    Curves,
     Heatmap,
     Matrix,
     Measures,
@@ -28,6 +30,7 @@ from samples import HOSTILE, RUNS
 
 POINTS = tuple(TrendPoint(f"day {n} {HOSTILE}", n, f"{n} ms", 0.5, 9.0, "/x") for n in (1.0, 2.0))
 BLOCKS: tuple[Block, ...] = (
+    Curves(HOSTILE, (Curve(HOSTILE, POINTS, (0.0, 1.0), 9, "/x"), Curve("none", (), ()))),
     Heatmap(("<x", "0189"), "1", HOSTILE, "odd"),
     Matrix(HOSTILE, (("a", HOSTILE), ("b", "")), ((HOSTILE, (0, 3)), ("m", (1, 0))), ("/x", "")),
     Measures(HOSTILE, ((HOSTILE, 1.0, "1 ms"), ("b", 2.0, "2 ms")), ((0.5, 1.5), None)),

@@ -16,7 +16,7 @@ from compilescope.instrument.torchapi.stacks import callers
 from compilescope.knowledge.rules.constraints.memory import MemoryConstraint
 from compilescope.knowledge.rules.hardware.checks import check_graph
 from compilescope.knowledge.rules.hardware.constraint import Breach, Constraint, Severity
-from compilescope.record.bodies import GraphStage, Violation
+from compilescope.record.bodies import DeviceChecked, GraphStage, Violation
 from compilescope.record.graph import Graph
 from compilescope.record.stack import Frame
 
@@ -50,6 +50,8 @@ class CheckedGraph(msgspec.Struct, frozen=True, kw_only=True):
     device: str
     model: str
     found: tuple[ConstraintViolation, ...]
+    asked: bool = True
+    """Was there a constraint to ask?"""
 
     @property
     def errors(self) -> tuple[ConstraintViolation, ...]:
@@ -103,6 +105,7 @@ def check_portable(
         device=device,
         model=model,
         found=tuple(_violation(each, stage, device, model, stacks.of(each)) for each in breaches),
+        asked=bool(constraints),
     )
 
 
@@ -116,11 +119,13 @@ class CapturedViolation(NamedTuple):
 
 
 def tell_captures(checked: CheckedGraph) -> list[CapturedViolation]:
-    """Put what was found into the record of whoever captures now."""
+    """Put what was found, and that it was looked for, into the record of whoever captures now."""
     told = []
     sinks = active_sinks()
-    compile_id = current_compile_id() if sinks and checked.found else None
+    compile_id = current_compile_id() if sinks else None
     for sink in sinks:
+        if checked.device and checked.asked:
+            sink.emit(_outcome(checked), (), compile_id)
         for each in checked.found:
             body = Violation(
                 rule=each.rule,
@@ -137,6 +142,17 @@ def tell_captures(checked: CheckedGraph) -> list[CapturedViolation]:
             event = sink.emit(body, each.stack, compile_id, sources=each.stack[-1:])
             told.append(CapturedViolation(each, sink, event))
     return told
+
+
+def _outcome(checked: CheckedGraph) -> DeviceChecked:
+    return DeviceChecked(
+        device=checked.device,
+        outcome="fail" if checked.errors else "unknown" if checked.unknown else "pass",
+        errors=len(checked.errors),
+        warnings=len(checked.warnings),
+        unknown=len(checked.unknown),
+        model=checked.model,
+    )
 
 
 class _Stacks:

@@ -28,6 +28,7 @@ from compilescope.record.logged import SourceChecked as SourceChecked
 from compilescope.record.logged import SymbolicShape as SymbolicShape
 from compilescope.record.logged import TraceRecords as TraceRecords
 from compilescope.record.outcomes import CheckOutcome as CheckOutcome
+from compilescope.record.outcomes import DeviceChecked as DeviceChecked
 from compilescope.record.outcomes import DiffOutcome as DiffOutcome
 from compilescope.record.outcomes import GraphTime as GraphTime
 from compilescope.record.outcomes import Measurement as Measurement
@@ -202,6 +203,15 @@ class CompileFailed(EventBody, frozen=True):
     """The page that torch's message leads to."""
 
 
+class MemoryTaken(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """The most memory that a process had taken up to a moment, in bytes. None: not known."""
+
+    host: int | None = None
+    """Resident, as the system counts it."""
+    device: int | None = None
+    """In tensors on CUDA devices; None where the process used none."""
+
+
 class CompileTime(EventBody, frozen=True):
     """One compilation of one frame, from start to end."""
 
@@ -217,6 +227,7 @@ class CompileTime(EventBody, frozen=True):
     """The compiled region that was being called; None where nobody counted."""
     call: int | None = None
     """The number of that call, from 1."""
+    memory: MemoryTaken | None = None
 
 
 class RegionCalls(EventBody, frozen=True):
@@ -225,6 +236,7 @@ class RegionCalls(EventBody, frozen=True):
     region: int
     """Its number in its process."""
     calls: int
+    memory: MemoryTaken | None = None
 
 
 class VersionFails(msgspec.Struct, frozen=True, gc=False):
@@ -361,6 +373,7 @@ class ProcessEnded(EventBody, frozen=True):
     message: str = ""
     accelerator: str = ""
     """The name of the GPU that the process used; empty where it used none, or it is not known."""
+    memory: MemoryTaken | None = None
 
 
 class Unknown(msgspec.Struct, frozen=True):
@@ -396,6 +409,7 @@ Body = (
     | DiffOutcome
     | MinifyOutcome
     | CheckOutcome
+    | DeviceChecked
     | Measurement
     | Benchmark
     | Machine

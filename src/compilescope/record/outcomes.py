@@ -32,6 +32,24 @@ class Violation(EventBody, frozen=True):
     """The graph's node."""
 
 
+class DeviceChecked(EventBody, frozen=True):
+    """Graphs that were held against a device: one by a backend that checks, with a `Violation` for
+    each thing it refuses, or all of a run by `preflight`."""
+
+    device: str
+    outcome: Verdict
+    graphs: int = 1
+    errors: int = 0
+    warnings: int = 0
+    unknown: int = 0
+    """What could not be told."""
+    title: str = ""
+    """What the device is, as its file says."""
+    model: str = ""
+    whole: bool = False
+    """All graphs of the run: what was said before no longer counts."""
+
+
 class WorstValue(msgspec.Struct, frozen=True, omit_defaults=True):
     """One element of a tensor. Values are text: they may be complex, or not finite."""
 

@@ -156,6 +156,27 @@ class Trend(_Block, frozen=True):
     """A small line beside other words: it leads nowhere, and its ends have no labels."""
 
 
+class Curve(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One of several lines."""
+
+    label: str
+    points: tuple[TrendPoint, ...]
+    """The earliest first."""
+    at: tuple[float, ...]
+    """Where each stands: from 0 on, in the same unit for all curves."""
+    number: int = 0
+    """Its color goes by it: what is drawn several times has the same in each drawing."""
+    url: str = ""
+    """As in a `Span`."""
+
+
+class Curves(_Block, frozen=True):
+    """How a number went, several times over: each from its own start."""
+
+    title: str
+    curves: tuple[Curve, ...]
+
+
 class RooflineDot(msgspec.Struct, frozen=True, omit_defaults=True):
     """What computes something, by how much of it a byte and a second."""
 
@@ -433,6 +454,7 @@ Block = (
     | Portions
     | Measures
     | Trend
+    | Curves
     | Roofline
     | Table
     | Matrix

@@ -31,6 +31,7 @@ from compilescope.knowledge.analysis.comparison import (
     RenamedFile,
     RunComparison,
     compare,
+    with_doubts,
     with_relation,
 )
 from compilescope.knowledge.analysis.digest import digest
@@ -102,6 +103,7 @@ def compare_runs(before: ComparedRun, after: ComparedRun) -> ComparisonDocument:
     caches = compare_caches(before.run, after.run)
     seen = compare(digest(before.run), digest(after.run), names, caches)
     seen = with_relation(seen, before.run, after.run)
+    seen = with_doubts(seen, before.run, after.run)
     roots = (before.run.header.root, after.run.header.root)
     return ComparisonDocument(seen, comparison_document(seen, roots))
 
@@ -122,6 +124,7 @@ def comparison_document(seen: RunComparison, roots: tuple[str, str]) -> Document
     summary: list[Block] = []
     if seen.unrelated:
         summary.append(Paragraph(words(Span(_UNRELATED, "warn")), hanging="!"))
+    summary += [Paragraph(words(Span(told, "warn")), hanging="!") for told in seen.doubts]
     summary += [_table(seen), note(""), Paragraph(_verdict(seen)), *_torch_words(seen)]
     summary += [_renamed(each) for each in seen.renamed]
     parts = [Part("summary", "", tuple(summary))]
@@ -168,6 +171,8 @@ def _subtitle(seen: RunComparison) -> str:
 
 
 def _verdict(seen: RunComparison) -> Words:
+    if seen.equal and seen.doubts:
+        return words(f"No difference in what was recorded: {count(seen.same, 'cause')} in both.")
     if seen.equal:
         return words(Span(f"Both runs have the same causes: {seen.same}.", "good"))
     told = []

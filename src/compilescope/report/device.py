@@ -5,13 +5,14 @@ and the runs that were checked against it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from compilescope.knowledge.analysis.digest import digest
 from compilescope.knowledge.analysis.preflight import preflight
+from compilescope.knowledge.findings.device_checks import DeviceCheck, device_checks
 from compilescope.knowledge.findings.violations import ViolationFinding, violations
 from compilescope.record.byte_counts import shown_bytes
 from compilescope.record.device import ALL_DIMS, Alignment, Device
@@ -33,6 +34,8 @@ from compilescope.report.places import count, place
 
 _Url = Callable[[str], str]
 _STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "unknown": "dim"}
+_OUTCOMES: dict[str, Style] = {"pass": "good", "fail": "bad", "unknown": "dim"}
+_WORDS = {"pass": "passed", "fail": "failed", "unknown": "unknown"}
 # Chosen: kinds of refusals, and runs that have them; the rest is counted.
 _MOST_KINDS = 20
 _MOST_RUNS = 8
@@ -176,25 +179,55 @@ def _place(found: ViolationFinding, run: Run) -> str:
     return place(found.file, found.line, run.header.root) if found.file else ""
 
 
+class CheckedRun(NamedTuple):
+    """A run, and how its graphs fared on a device."""
+
+    run: str
+    program: str
+    check: DeviceCheck
+
+
+def checked_runs(runs: Iterable[tuple[str, Run]], device: str = "") -> list[CheckedRun]:
+    """Of runs with the names of their programs: every check that they tell of, or one device's."""
+    return [
+        CheckedRun(run.header.run, program, check)
+        for program, run in runs
+        for check in device_checks(run)
+        if not device or check.device == device
+    ]
+
+
 def devices_table(
-    devices: Sequence[Device], violations: Sequence[RefusedRun], device_url: _Url
+    checks: Sequence[CheckedRun], titles: Mapping[str, str], device_url: _Url
 ) -> Table:
-    """Those that are shipped, then those that only runs know."""
-    by_device: dict[str, list[RefusedRun]] = {}
-    for each in violations:
-        by_device.setdefault(each.finding.device, []).append(each)
-    titles = {device.name: device.title for device in devices}
-    names = [*titles, *sorted(set(by_device) - set(titles))]
+    """Those that runs were checked against, the one that was checked last first."""
+    by_device: dict[str, list[CheckedRun]] = {}
+    for each in checks:
+        by_device.setdefault(each.check.device, []).append(each)
     rows = tuple(
         (
             words(Span(name, url=device_url(name))),
-            words(titles[name] if name in titles else Span("a device file of yours", "dim")),
-            *_counts(by_device.get(name, [])),
+            words(_title(titles.get(name, ""), members)),
+            *_counts(members),
         )
-        for name in names
+        for name, members in by_device.items()
     )
-    columns = ("device", "what it is", "errors", "warnings", "unknown", "models", "runs")
-    return Table(columns, rows, (2, 3, 4, 5, 6))
+    columns = (
+        "device",
+        "what it is",
+        "passed",
+        "failed",
+        "unknown",
+        "errors",
+        "warnings",
+        "models",
+    )
+    return Table(columns, rows, (2, 3, 4, 5, 6, 7))
+
+
+def _title(shipped: str, members: Sequence[CheckedRun]) -> str | Span:
+    told = (each.check.title for each in members if each.check.title)
+    return shipped or next(told, Span("a device file of yours", "dim"))
 
 
 def examples_table(devices: Sequence[Device], device_url: _Url) -> Table:
@@ -206,13 +239,35 @@ def examples_table(devices: Sequence[Device], device_url: _Url) -> Table:
     return Table(("device", "what it is"), rows)
 
 
-def _counts(members: Sequence[RefusedRun]) -> tuple[Words, ...]:
-    severities = Counter[str](each.finding.severity for each in members)
+def _counts(members: Sequence[CheckedRun]) -> tuple[Words, ...]:
+    """Runs by how they fared, then what the device said of their newest graphs."""
+    outcomes = Counter[str](each.check.outcome for each in members)
+    newest = {each.program: each.check for each in reversed(members)}.values()
+    models = {name for each in members for name in each.check.models or (each.program,)}
     return (
-        *(_number(severities[name], _STYLES[name]) for name in _STYLES),
-        _number(len({each.model for each in members}), "plain"),
-        _number(len({each.run for each in members}), "plain"),
+        *(_number(outcomes[name], style) for name, style in _OUTCOMES.items()),
+        _number(sum(check.errors for check in newest), "bad"),
+        _number(sum(check.warnings for check in newest), "warn"),
+        _number(len(models), "plain"),
     )
+
+
+def checks_table(checks: Sequence[CheckedRun], run_url: _Url) -> Table:
+    """Each run that was checked against a device, the newest first."""
+    rows = tuple(
+        (
+            words(Span(each.run, url=run_url(each.run))),
+            words(each.program),
+            words(Span(_WORDS[each.check.outcome], _OUTCOMES[each.check.outcome])),
+            words("-" if each.check.graphs is None else str(each.check.graphs)),
+            _number(each.check.errors, "bad"),
+            _number(each.check.warnings, "warn"),
+            _number(each.check.unknown, "dim"),
+        )
+        for each in checks
+    )
+    columns = ("run", "program", "outcome", "graphs", "errors", "warnings", "unknown")
+    return Table(columns, rows, (3, 4, 5, 6))
 
 
 def _number(amount: int, style: Style) -> Words:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from urllib.parse import quote, urlencode
 
 from compilescope.base.errors import ToolError
@@ -33,6 +34,11 @@ def device_address(name: str) -> str:
 
 def compare_address(before: str, after: str) -> str:
     return f"/compare?{urlencode({'a': before, 'b': after}, errors='replace')}"
+
+
+def overlay_address(runs: Iterable[str]) -> str:
+    """Of several runs over each other."""
+    return f"/compare/runs?{urlencode([('run', run) for run in runs], errors='replace')}"
 
 
 def start_address(command: str, **fields: str) -> str:

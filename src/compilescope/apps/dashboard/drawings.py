@@ -5,6 +5,7 @@ Functions of plain arguments to parts of a page, which `drawing_workers` calls i
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -31,7 +32,10 @@ from compilescope.report.benchmark_changes import by_setup, history_item
 from compilescope.report.blocks import Block, Document, Part, note
 from compilescope.report.comparison import compare_runs, read_side, split_rank
 from compilescope.report.device import (
+    CheckedRun,
     checked,
+    checked_runs,
+    checks_table,
     device_blocks,
     devices_table,
     examples_table,
@@ -41,6 +45,7 @@ from compilescope.report.device import (
 from compilescope.report.document import report_document
 from compilescope.report.job_list import hit_blocks, job_document, jobs_blocks, sweeps_table
 from compilescope.report.number_runs import number_items
+from compilescope.report.overlay import overlay_document
 from compilescope.report.places import anchor_of
 from compilescope.report.render.html import draw
 from compilescope.report.render.page import PageParts, page_parts, to_page
@@ -105,6 +110,11 @@ def draw_comparison(
     return page_parts([compare_runs(*sides).document], headed=False)
 
 
+def draw_overlay(sides: tuple[tuple[Path, int | None], ...]) -> PageParts:
+    runs = [read_side(folder, rank) for folder, rank in sides]
+    return page_parts([overlay_document(runs, run_address)], headed=False)
+
+
 def find_chosen(
     rows: Sequence[RunRow], name: str, named_by_start: Callable[[str], str | None]
 ) -> ChosenRun:
@@ -147,40 +157,55 @@ _NOTHING = "No violations found. Run or check a program to see what this device 
 
 
 def draw_devices(runs: Named) -> PageParts:
-    """Those with violations in `runs`; then the others, without figures: a page of its own checks
-    programs against one of them."""
+    """Those that `runs` were checked against; then the others, without figures: a page of its own
+    checks programs against one of them."""
     devices = shipped_devices()
-    found = refused(_named_runs(runs))
-    asked = {each.finding.device for each in found}
-    chosen = [device for device in devices if device.name in asked]
-    table: list[Block] = [devices_table(chosen, found, device_address)]
-    if not asked:
-        table = [note("No program has violated a device's constraints.")]
-    examples = examples_table([each for each in devices if each.name not in asked], device_address)
+    checks = checked_runs(_named_runs(runs))
+    chosen = {each.check.device for each in checks}
+    table: Block = note("No program has been checked against a device.")
+    if checks:
+        titles = {device.name: device.title for device in devices}
+        table = devices_table(checks, titles, device_address)
+    others = examples_table([each for each in devices if each.name not in chosen], device_address)
     return _devices_page(
         [
-            Part("devices", "Yours", tuple(table), "violations that your runs recorded"),
-            Part("examples", "Examples", (examples,), "the page of each checks your programs"),
+            Part("devices", "Yours", (table,), "what your runs were checked against"),
+            Part("examples", "Examples", (others,), "the page of each checks your programs"),
         ]
     )
 
 
 def draw_device(runs: Named, programs: Named, name: str) -> PageParts:
-    """Violations by model, then what the device supports."""
+    """How runs fared, violations by model, then what the device supports."""
     device = next((each for each in shipped_devices() if each.name == name), None)
     found = refused(_named_runs(runs), name)
-    if device is None and not found:
+    checks = checked_runs(_named_runs(runs), name)
+    if device is None and not checks:
         known = ", ".join(each.name for each in shipped_devices())
         raise MissingPage(f"There is no device {name!r}.", hint=f"Known devices: {known}.")
     if device is not None:
         found += checked(_named_runs(programs), [device])
     items: list[Block] = model_items(found, run_address)
-    nothing: list[Block] = [note(_NOTHING)]
-    parts = [Part("violations", "Violations", tuple(items or nothing), "by model")]
+    parts = []
+    if checks:
+        parts.append(
+            Part("checks", "Checked", (checks_table(checks, run_address),), "newest first")
+        )
+    nothing: list[Block] = [note(_nothing_recorded(checks))]
+    parts.append(Part("violations", "Violations", tuple(items or nothing), "by model"))
     if device is not None:
         declared = tuple(device_blocks(device))
         parts.append(Part("supports", "What it supports", declared, "as its file declares"))
     return _devices_page(parts)
+
+
+def _nothing_recorded(checks: Sequence[CheckedRun]) -> str:
+    refusing = [each for each in checks if each.check.outcome != "pass"]
+    if not refusing:
+        return _NOTHING if not checks else "No violations found."
+    last = refusing[0]
+    words = ["compilescope", "preflight", "--device", last.check.device, "--run", last.run]
+    return f"They were counted only. This lists them: {shlex.join(words)}"
 
 
 def _named_runs(runs: Named) -> Iterator[tuple[str, Run]]:

@@ -34,6 +34,7 @@ from compilescope.base.settings import current_test, env_rank
 from compilescope.instrument.recorder.journal import Journal
 from compilescope.instrument.recorder.process_end import UncaughtException, told
 from compilescope.instrument.torchapi.compilation.settings import compile_arguments
+from compilescope.instrument.torchapi.times.memory import memory_taken
 from compilescope.record.artifacts import artifact_name
 from compilescope.record.bodies import (
     Body,
@@ -185,10 +186,11 @@ class Recorder:
             if self._ended or self._name is None:
                 return
             lost = self._journal.lost + self._lost_artifacts
+            body = ProcessEnded(lost, accelerator=_accelerator(), memory=memory_taken())
             if raised is None:
-                self._append(ProcessEnded(lost, accelerator=_accelerator()))
+                self._append(body)
             else:
-                body = ProcessEnded(lost, raised.error, raised.message, _accelerator())
+                body = msgspec.structs.replace(body, error=raised.error, message=raised.message)
                 self._append(body, raised.stack)
                 told()
             self._ended = True

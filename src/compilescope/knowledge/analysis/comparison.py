@@ -85,6 +85,8 @@ class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
     """What torch's caches on disk held; None where neither run asked one."""
     unrelated: bool = False
     """The programs share no file and no cause: nothing here is a change of one program."""
+    doubts: tuple[str, ...] = ()
+    """Why a run may have more than its record: what is missing there need not be gone."""
 
     @property
     def equal(self) -> bool:
@@ -139,6 +141,25 @@ def with_relation(seen: RunComparison, before: Run, after: Run) -> RunComparison
     old, new = _own_files(before), _own_files(after)
     unrelated = bool(old and new) and not shared and not old & new
     return msgspec.structs.replace(seen, unrelated=unrelated)
+
+
+def with_doubts(seen: RunComparison, before: Run, after: Run) -> RunComparison:
+    """Says which record is not whole."""
+    told = [
+        f"{name} is not recorded to its end: {reason}."
+        for name, run in ((seen.before, before), (seen.after, after))
+        if (reason := _lacks(run))
+    ]
+    return msgspec.structs.replace(seen, doubts=tuple(dict.fromkeys(told)))
+
+
+def _lacks(run: Run) -> str:
+    if run.live:
+        return "it is still running"
+    if run.cut_short:
+        return run.cut_short
+    imported = run.presence is not None and run.presence.torch
+    return "its event files are empty" if imported and run.torch_version is None else ""
 
 
 def _own_files(run: Run) -> set[str]:

@@ -13,8 +13,10 @@ import msgspec
 from compilescope.knowledge.analysis.benchmarks import benchmarks, is_benchmark
 from compilescope.knowledge.analysis.logged.device_breaks import device_sites
 from compilescope.knowledge.analysis.logged.graphs import graph_count
+from compilescope.knowledge.analysis.run_curves import peak_memory, step_seconds
 from compilescope.knowledge.analysis.sweeps import is_sweep
 from compilescope.knowledge.findings.breaks import break_sites
+from compilescope.knowledge.findings.device_checks import device_checks
 from compilescope.knowledge.findings.eager import eager_frames
 from compilescope.knowledge.findings.failures import failures
 from compilescope.knowledge.findings.recompiles import recompiled_frames
@@ -53,6 +55,14 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     failures: int = 0
     compile_seconds: float = 0.0
     violations: int = 0
+    step_seconds: float | None = None
+    """Of a step in steady state."""
+    peak_bytes: int | None = None
+    """That the largest process took: on its devices, where it used any, else in all."""
+    on_device: bool = False
+    """Is that memory of devices?"""
+    devices: tuple[str, ...] = ()
+    """That graphs of it were checked against."""
     models: tuple[str, ...] = ()
     gb_ids: tuple[str, ...] = ()
     """Graph breaks by PyTorch's own ids, each once."""
@@ -68,6 +78,7 @@ def figures(run: Run) -> RunFigures:
     compile_ns = sum(body.duration_ns for _, body in run.of(CompileTime))
     recompiles = sum(frame.avoidable for frame in recompiled_frames(run))
     counted: list[JobEnded | Benchmark] = [*jobs, *rows]
+    memory = peak_memory(run)
     compile_seconds = compile_ns / 1e9 + sum(each.compile_seconds or 0 for each in counted)
     return RunFigures(
         kind=kind_of(run),
@@ -80,6 +91,10 @@ def figures(run: Run) -> RunFigures:
         failures=len(failed) + _sum(job.failures for job in jobs),
         compile_seconds=round(compile_seconds, 3),
         violations=run.count(Violation) or _sum(row.violations for row in rows),
+        step_seconds=_rounded(step_seconds(run)),
+        peak_bytes=memory.device or memory.host,
+        on_device=bool(memory.device),
+        devices=tuple(dict.fromkeys(check.device for check in device_checks(run)))[:_MOST_MODELS],
         models=tuple(dict.fromkeys(_models(run)))[:_MOST_MODELS],
         gb_ids=_ids([site.gb_id for site in sites] + [failure.gb_id for failure in failed]),
     )
@@ -115,3 +130,8 @@ def _models(run: Run) -> Iterator[str]:
 
 def _sum(amounts: Iterable[int | None]) -> int:
     return sum(amount or 0 for amount in amounts)
+
+
+def _rounded(seconds: float | None) -> float | None:
+    """Nanoseconds are more than a clock tells."""
+    return None if seconds is None else round(seconds, 9)

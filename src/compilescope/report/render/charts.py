@@ -8,7 +8,14 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from compilescope.report.blocks import Roofline, RooflineDot, Trend, TrendPoint
+from compilescope.report.blocks import (
+    Curve,
+    Curves,
+    Roofline,
+    RooflineDot,
+    Trend,
+    TrendPoint,
+)
 from compilescope.report.places import shown_number, shown_rate
 from compilescope.report.render.safe_html import is_address
 
@@ -153,6 +160,100 @@ def _path(places: Iterable[tuple[float, float]]) -> str:
 
 def _mean(values: Sequence[float]) -> float:
     return sum(value / len(values) for value in values)
+
+
+# Several lines over each other, on the same two scales.
+
+_SHADES = 8
+"""Colours and dashes that the style sheet has. Chosen: more lines nobody tells apart."""
+
+
+class _PlacedPoint(NamedTuple):
+    at: float
+    point: TrendPoint
+
+
+class _DrawnCurve(NamedTuple):
+    """A line, its end, and what stands for it below the drawing."""
+
+    shade: int
+    curve: Curve
+    line: str
+    dot: bool
+    x: str
+    y: str
+    summary: str
+    is_linked: bool
+
+
+def curves_values(block: Curves) -> dict[str, Any]:
+    placed = [_placed(curve) for curve in block.curves]
+    every = [each for points in placed for each in points]
+    low, high = _ends([each.point.value for each in every])
+    end = max((each.at for each in every), default=0.0) or 1.0
+
+    def place(each: _PlacedPoint) -> tuple[float, float]:
+        y = _HEIGHT * (1 - (each.point.value - low) / (high - low))
+        return round(_WIDTH * each.at / end, 2), round(y, 2)
+
+    lines = []
+    for curve, points in zip(block.curves, placed, strict=True):
+        places = [place(each) for each in points]
+        x, y = places[-1] if places else (0.0, 0.0)
+        lines.append(
+            _DrawnCurve(
+                shade=curve.number % _SHADES,
+                curve=curve,
+                line=_path(places),
+                dot=bool(places),
+                x=f"{100 * x / _WIDTH:.2f}",
+                y=f"{100 * y / _HEIGHT:.2f}",
+                summary=curve_summary(curve),
+                is_linked=is_address(curve.url),
+            )
+        )
+    lowest = min(every, key=lambda each: each.point.value, default=None)
+    highest = max(every, key=lambda each: each.point.value, default=None)
+    latest = max(every, key=lambda each: each.at, default=None)
+    return {
+        "width": _WIDTH,
+        "height": _HEIGHT,
+        "lines": lines,
+        "lowest": "0" if low == 0 else lowest.point.text if lowest else "",
+        "highest": highest.point.text if highest else "",
+        "latest": latest.point.label if latest else "",
+        "summary": "; ".join(f"{each.label}: {curve_summary(each)}" for each in block.curves),
+    }
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    """The lowest and the highest, which have their labels; from 0 as other lines."""
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    if 0 <= low <= high / 2 or low == high:
+        low = min(low, 0.0)
+    return (low, high) if high > low else (low, low + 1.0)
+
+
+def curve_strokes(curve: Curve) -> str:
+    return trend_strokes(_as_trend(curve))
+
+
+def curve_summary(curve: Curve) -> str:
+    return trend_summary(_as_trend(curve))
+
+
+def _as_trend(curve: Curve) -> Trend:
+    return Trend("", tuple(each.point for each in _placed(curve)))
+
+
+def _placed(curve: Curve) -> list[_PlacedPoint]:
+    """The points that have a place on both scales."""
+    pairs = map(_PlacedPoint, curve.at, curve.points)
+    return [
+        each
+        for each in pairs
+        if _has_place(each.at) and each.at >= 0 and _has_place(each.point.value)
+    ][-_MOST_POINTS:]
 
 
 # The roof of a machine and what is under it: a drawing for a page, a line of words elsewhere.

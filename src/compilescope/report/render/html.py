@@ -172,6 +172,7 @@ _HERE = Path(__file__).parent
 _VALUES: dict[str, Callable[[Any], dict[str, Any]]] = {
     "diff": lambda block: {"lines": _diff_lines(block)},
     "excerpt": lambda block: {"line": _excerpt_line(block)},
+    "curves": lambda block: _curves_values(block),
     "heatmap": lambda block: _heatmap_values(block),
     "listing": lambda block: {"lines": _listing_lines(block)},
     "matrix": lambda block: _matrix_values(block),
@@ -263,6 +264,12 @@ def _measure_values(block: Any) -> dict[str, Any]:
     from compilescope.report.render.measures import measure_values
 
     return measure_values(block)
+
+
+def _curves_values(block: Any) -> dict[str, Any]:
+    from compilescope.report.render.charts import curves_values
+
+    return curves_values(block)
 
 
 def _roofline_values(block: Any) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from compilescope.base.texts import as_prose, begun, code_span, fenced
 from compilescope.report.blocks import (
     Block,
     Branch,
+    Curve,
+    Curves,
     Diff,
     Document,
     Excerpt,
@@ -35,7 +37,13 @@ from compilescope.report.blocks import (
     Words,
     words,
 )
-from compilescope.report.render.charts import roofline_summary, trend_strokes, trend_summary
+from compilescope.report.render.charts import (
+    curve_strokes,
+    curve_summary,
+    roofline_summary,
+    trend_strokes,
+    trend_summary,
+)
 from compilescope.report.render.code_lines import excerpt_part, marked_part, shortened
 from compilescope.report.render.grids import fitted_table, shaded
 from compilescope.report.render.measures import MEASURE_CELLS, measure_rows
@@ -85,6 +93,8 @@ def _block(block: Block) -> str:
         return _measures(block)
     if isinstance(block, Trend):
         return _trend(block)
+    if isinstance(block, Curves):
+        return "\n".join([f"**{as_prose(block.title)}**", "", *map(_curve, block.curves)])
     if isinstance(block, Roofline):
         return f"**{as_prose(block.title)}** {as_prose(roofline_summary(block))}"
     if isinstance(block, Table):
@@ -166,6 +176,12 @@ def _trend(block: Trend) -> str:
     strokes = trend_strokes(block)
     line = f"`{strokes}` " if strokes else ""
     return f"{title}{line}{as_prose(trend_summary(block))}"
+
+
+def _curve(curve: Curve) -> str:
+    strokes = curve_strokes(curve)
+    line = f"`{strokes}` " if strokes else ""
+    return f"- {as_prose(curve.label)}: {line}{as_prose(curve_summary(curve))}"
 
 
 def _row(cells: Iterable[str]) -> str:

@@ -18,6 +18,7 @@ from compilescope.report.blocks import (
     Block,
     Branch,
     CodeLine,
+    Curves,
     Diff,
     Document,
     Excerpt,
@@ -46,7 +47,13 @@ from compilescope.report.blocks import (
     Words,
     note,
 )
-from compilescope.report.render.charts import roofline_summary, trend_strokes, trend_summary
+from compilescope.report.render.charts import (
+    curve_strokes,
+    curve_summary,
+    roofline_summary,
+    trend_strokes,
+    trend_summary,
+)
 from compilescope.report.render.code_lines import DiffKind, diff_kind, marked_part, shortened
 from compilescope.report.render.grids import fitted_table, shaded
 from compilescope.report.render.measures import measure_rows
@@ -198,6 +205,8 @@ def _draw(console: Console, block: Block, indent: int) -> None:
         _draw_measures(console, block, indent)
     elif isinstance(block, Trend):
         _draw_trend(console, block, indent)
+    elif isinstance(block, Curves):
+        _draw_curves(console, block, indent)
     elif isinstance(block, Roofline):
         console.print(Text(f"\n{block.title}: {roofline_summary(block)}"))
     elif isinstance(block, Matrix):
@@ -271,6 +280,15 @@ def _draw_trend(console: Console, block: Trend, indent: int) -> None:
     console.print(
         Padding(line.append(trend_summary(block), "dim"), (0, 0, 0, indent)),
     )
+
+
+def _draw_curves(console: Console, block: Curves, indent: int) -> None:
+    indent = max(indent, 2)
+    console.print(Padding(Text(block.title, "bold"), (1, 0, 0, indent)))
+    for curve in block.curves:
+        line = Text.assemble(f"{curve.label}  ", (curve_strokes(curve), "cyan"), "  ")
+        text = line.append(curve_summary(curve), "dim")
+        console.print(Padding(text, (0, 0, 0, indent)))
 
 
 def _legend(block: Portions) -> Text:

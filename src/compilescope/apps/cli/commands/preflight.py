@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,6 +27,7 @@ from compilescope.base.errors import ToolError
 
 if TYPE_CHECKING:
     from compilescope.knowledge.analysis.preflight import DeviceReport
+    from compilescope.record.bodies import DeviceChecked
     from compilescope.record.run import Run
 
 GROUP = "Hardware"
@@ -88,13 +91,14 @@ def COMMAND(target: Words, /, **given: Any) -> int:
             ),
         )
     devices = find_devices(given["devices"])
-    record, status = _record(target, given)
+    record, status, folder = _record(target, given)
     # It imports torch: a mistake in the words above is told at once.
     unknown = _unknown_operators(given["devices"])
     with working("preflight", "checking graphs"):
         seen = digest(record)
         reports = preflight(record, seen, devices)
     doubt = " ".join(filter(None, (_doubt(record, status), *unknown)))
+    _keep(folder, record, reports, doubt)
     if given["as_json"]:
         _print_json(record, reports, doubt)
     else:
@@ -103,8 +107,8 @@ def COMMAND(target: Words, /, **given: Any) -> int:
     return _exit_code(reports, given["fail_on"], doubt)
 
 
-def _record(target: Words, given: dict[str, Any]) -> tuple[Run, int]:
-    """The run to judge, and the status its program left with."""
+def _record(target: Words, given: dict[str, Any]) -> tuple[Run, int, Path]:
+    """The run to judge, the status its program left with, and where it lies."""
     from compilescope.record.home import find_run
     from compilescope.record.run import read_run
 
@@ -112,8 +116,9 @@ def _record(target: Words, given: dict[str, Any]) -> tuple[Run, int]:
         if target[1]:
             raise ToolError("Give a program or --run RUN, not both.")
         with working("preflight", "reading the run"):
-            record = read_run(find_run(home_folder(given["home"]), given["run"]))
-        return record, record.header.exit_status or 0
+            folder = find_run(home_folder(given["home"]), given["run"])
+            record = read_run(folder)
+        return record, record.header.exit_status or 0, folder
     outcome = launch_program(
         target,
         home=given["home"],
@@ -124,7 +129,36 @@ def _record(target: Words, given: dict[str, Any]) -> tuple[Run, int]:
     )
     warn_of_lost_end(outcome)
     with working("preflight", "reading the run"):
-        return read_run(outcome.folder, header=outcome.header), outcome.exit_status
+        record = read_run(outcome.folder, header=outcome.header)
+    return record, outcome.exit_status, outcome.folder
+
+
+def _keep(folder: Path, record: Run, reports: list[DeviceReport], doubt: str) -> None:
+    """What each device says, in the run: the dashboard shows which devices were checked, and
+    passed. A run of somebody else is only read."""
+    from compilescope.record.command_run import append_bodies
+    from compilescope.record.provenance import is_recorded_here
+
+    if record.live or not is_recorded_here(folder, record.header):
+        return
+    with suppress(OSError):  # It lies where nothing can be written: it is read all the same.
+        append_bodies(folder, [_outcome(report, doubt) for report in reports])
+
+
+def _outcome(report: DeviceReport, doubt: str) -> DeviceChecked:
+    from compilescope.record.bodies import DeviceChecked
+
+    unclear = report.unknown or not report.graphs or doubt  # As the exit status has it.
+    return DeviceChecked(
+        device=report.device,
+        outcome="fail" if report.errors else "unknown" if unclear else "pass",
+        graphs=report.graphs,
+        errors=report.errors,
+        warnings=report.warnings,
+        unknown=len(report.unknown),
+        title=report.title,
+        whole=True,
+    )
 
 
 def _unknown_operators(names: Sequence[str]) -> list[str]:

@@ -45,10 +45,10 @@ async def _device(request: Request) -> Response:
 
 
 async def _runs(request: Request) -> tuple[NewestRuns, Named, Named]:
-    """Those with violations (of one whose figures are not known yet nobody can say), and those
+    """Those that were checked (of one whose figures are not known yet nobody can say), and those
     whose graphs are checked for the page."""
     rows = await asyncio.to_thread(dashboard_of(request).index.rows)
-    choice = newest(rows, lambda row: row.violations is None or row.violations > 0)
+    choice = newest(rows, lambda row: row.devices is None or bool(row.devices))
     return choice, _named(choice.rows), _named(_programs(rows))
 
 

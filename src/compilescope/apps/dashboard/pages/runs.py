@@ -9,7 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from compilescope.apps.dashboard.addresses import compare_address, run_address
+from compilescope.apps.dashboard.addresses import compare_address, overlay_address, run_address
 from compilescope.apps.dashboard.runs import run_list
 from compilescope.apps.dashboard.runs.run_list import RunQuery
 from compilescope.apps.dashboard.server.page import Address, DashboardPage, show
@@ -17,6 +17,7 @@ from compilescope.apps.dashboard.server.state import Dashboard, dashboard_of
 from compilescope.base.errors import ToolError
 from compilescope.base.texts import plain_json
 from compilescope.record.labels import LONGEST_NOTE, make_labels, split_tags, write_labels
+from compilescope.report.overlay import MOST_RUNS
 
 _PICK = "pick"
 _SINCE = "since"
@@ -47,6 +48,7 @@ async def _list(request: Request) -> Response:
         now=now,
         lists=run_list,
         longest_note=LONGEST_NOTE,
+        most_picked=MOST_RUNS,
     )
 
 
@@ -67,14 +69,16 @@ def _filters(
 
 
 def _comparison(dashboard: Dashboard, picked: list[str]) -> str:
-    """The older run first."""
-    if len(set(picked)) != 2:
-        raise ToolError("Choose two runs to compare.", hint="Go back and check two of them.")
+    """The oldest run first. Two are compared, cause by cause; more are laid over each other."""
+    if not 2 <= len(set(picked)) <= MOST_RUNS:
+        raise ToolError(
+            f"Choose two to {MOST_RUNS} runs to compare.", hint="Go back and check some of them."
+        )
     for run in picked:
         dashboard.folder_of(run)
     rows = {row.run: row for row in dashboard.index.rows()}
-    older, newer = sorted(picked, key=lambda run: rows[run].started if run in rows else 0.0)
-    return compare_address(older, newer)
+    ordered = sorted(set(picked), key=lambda run: rows[run].started if run in rows else 0.0)
+    return compare_address(*ordered) if len(ordered) == 2 else overlay_address(ordered)
 
 
 async def _data(request: Request) -> Response:

@@ -215,7 +215,7 @@ class ReadingThread:
 
 
 FILE_NAME = ".index.sqlite"
-_FORM = f"{VERSION} 2"
+_FORM = f"{VERSION} 3"
 """What rules count, and how it is written, may differ between versions."""
 _BUSY_S = 2.0
 """How long another server of the same folder is waited for. Chosen: then the runs are read without

@@ -50,6 +50,11 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     failures: int | None
     compile_seconds: float | None
     violations: int | None
+    step_seconds: float | None
+    peak_bytes: int | None
+    on_device: bool
+    devices: tuple[str, ...] | None
+    """That its graphs were checked against."""
     models: tuple[str, ...]
     gb_ids: tuple[str, ...]
     """Of its graph breaks."""
@@ -95,6 +100,10 @@ def make_row(home: Path, entry: RunEntry, header: RunHeader, *, live: bool) -> R
         failures=figures.failures if found else None,
         compile_seconds=figures.compile_seconds if found else None,
         violations=figures.violations if found else None,
+        step_seconds=figures.step_seconds,
+        peak_bytes=figures.peak_bytes,
+        on_device=figures.on_device,
+        devices=figures.devices if found else None,
         models=figures.models,
         gb_ids=figures.gb_ids,
         tags=entry.labels.tags,

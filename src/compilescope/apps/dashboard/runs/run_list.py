@@ -13,6 +13,7 @@ import msgspec
 from compilescope.apps.dashboard.addresses import run_address
 from compilescope.apps.dashboard.runs.rows import RunRow
 from compilescope.base.errors import ToolError
+from compilescope.record.byte_counts import shown_bytes
 from compilescope.report.blocks import Trend, TrendPoint
 from compilescope.report.places import count
 from compilescope.report.render.spans import ago as ago
@@ -25,7 +26,15 @@ _LONGEST_SEARCH = 200
 _MOST_CHOICES = 200
 _MOST_POINTS = 40
 _CARDS = 6
-Measure = Literal["breaks", "recompiles", "compile", "time"]
+Measure = Literal["breaks", "recompiles", "compile", "step", "memory", "time"]
+MEASURES: tuple[tuple[Measure, str], ...] = (
+    ("breaks", "Graph breaks"),
+    ("recompiles", "Recompiles"),
+    ("compile", "Compile time"),
+    ("step", "Step time"),
+    ("memory", "Memory"),
+    ("time", "Run time"),
+)
 
 COLUMNS = (
     ("run", "Run"),
@@ -36,11 +45,13 @@ COLUMNS = (
     ("breaks", "Breaks"),
     ("recompiles", "Recompiles"),
     ("compile", "Compile time"),
+    ("step", "Step"),
+    ("memory", "Memory"),
     ("tags", "Tags"),
     ("note", "Note"),
 )
 """Names in addresses, and titles."""
-NUMERIC = ("breaks", "recompiles", "compile")
+NUMERIC = ("breaks", "recompiles", "compile", "step", "memory")
 _DESCENDING = ("started", *NUMERIC)
 """What one wants to see the most of first."""
 
@@ -53,6 +64,8 @@ _VALUES: dict[str, Callable[[RunRow], Any]] = {
     "breaks": lambda row: row.breaks,
     "recompiles": lambda row: row.recompiles,
     "compile": lambda row: row.compile_seconds,
+    "step": lambda row: row.step_seconds,
+    "memory": lambda row: row.peak_bytes,
     "tags": lambda row: [tag.casefold() for tag in row.tags] or None,
     "note": lambda row: row.note.casefold() or None,
 }
@@ -227,7 +240,7 @@ def _program(name: str, members: list[RunRow], query: RunQuery, now: float) -> P
         # Of a run that still happens the figure is not its last.
         if not row.live
         and (value := measured(row, query.measure)) is not None
-        and (text := shown_measure(value, query.measure))
+        and (text := shown_measure(value, query.measure, on_device=row.on_device))
     )
     return ProgramHistory(
         name,
@@ -243,15 +256,19 @@ def measured(row: RunRow, measure: Measure) -> float | None:
         "breaks": row.breaks,
         "recompiles": row.recompiles,
         "compile": row.compile_seconds,
+        "step": row.step_seconds,
+        "memory": row.peak_bytes,
         # How long a program ran that did not end by itself says nothing.
         "time": row.seconds if row.status == "ok" else None,
     }
     return known[measure]
 
 
-def shown_measure(value: float, measure: Measure) -> str:
+def shown_measure(value: float, measure: Measure, *, on_device: bool = False) -> str:
     if measure in ("breaks", "recompiles"):
         return count(int(value), measure.removesuffix("s"))
+    if measure == "memory":
+        return f"{shown_bytes(int(value))}{' on the GPU' if on_device else ''}"
     return shown_seconds(value)
 
 
@@ -261,6 +278,14 @@ def shown_seconds(seconds: float | None) -> str:
     if seconds >= 60:
         return f"{int(seconds // 60)} min {int(seconds % 60)} s"
     return duration(seconds * 1e9) if seconds else "0 s"
+
+
+def shown_step(row: RunRow) -> str:
+    return "–" if row.step_seconds is None else shown_seconds(row.step_seconds)
+
+
+def shown_memory(row: RunRow) -> str:
+    return "–" if row.peak_bytes is None else shown_bytes(row.peak_bytes)
 
 
 def arguments(row: RunRow) -> str:
@@ -297,7 +322,10 @@ def as_data(row: RunRow) -> dict[str, Any]:
 
 def marks(row: RunRow) -> str:
     """What a page compares, to know whether a row is still as it was drawn."""
-    changing = (row.status, row.breaks, row.recompiles, row.compile_seconds, row.note)
+    changing = (
+        *(row.status, row.breaks, row.recompiles, row.compile_seconds),
+        *(row.step_seconds, row.peak_bytes, row.note),
+    )
     return msgspec.json.encode([*changing, *row.tags]).decode()
 
 

@@ -1,4 +1,4 @@
-/* The list of runs: filters act at once, two runs are chosen, what changes is drawn again. */
+/* The list of runs: filters act at once, runs are chosen, what changes is drawn again. */
 (() => {
   const table = document.querySelector("table.runs");
   const filter = document.getElementById("runs-filter");
@@ -15,10 +15,11 @@
   const boxes = () => [...table.querySelectorAll("input[name=pick]")];
   function choose() {
     const picked = boxes().filter((box) => box.checked);
-    button.disabled = picked.length !== 2;
-    button.classList.toggle("primary", picked.length === 2);
-    for (const box of boxes()) box.disabled = picked.length === 2 && !box.checked;
-    told.textContent = ["Check two runs to compare them.", "Check one more run.", "2 runs chosen."][picked.length];
+    const most = Number(told.dataset.most);
+    button.disabled = picked.length < 2;
+    button.classList.toggle("primary", picked.length > 1);
+    for (const box of boxes()) box.disabled = picked.length >= most && !box.checked;
+    told.textContent = picked.length > 1 ? `${picked.length} runs chosen.` : picked.length ? "Check one more run." : `Check two to ${most} runs to compare them.`;
   }
   table.addEventListener("change", choose);
   addEventListener("pageshow", choose);
@@ -29,7 +30,7 @@
   const progress = document.getElementById("runs-progress");
   const number = (value) => value.toLocaleString("en-US");
   const same = (row, data) => {
-    const now = [data.status, data.breaks, data.recompiles, data.compile_seconds, data.note, ...data.tags];
+    const now = [data.status, data.breaks, data.recompiles, data.compile_seconds, data.step_seconds, data.peak_bytes, data.note, ...data.tags];
     return JSON.stringify(JSON.parse(row.dataset.marks)) === JSON.stringify(now);
   };
   const rowOf = (run) => document.getElementById(`run-${run}`);

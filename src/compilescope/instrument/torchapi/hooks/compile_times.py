@@ -23,6 +23,7 @@ from compilescope.instrument.torchapi.stacks import (
     with_code,
     with_columns,
 )
+from compilescope.instrument.torchapi.times.memory import memory_taken
 from compilescope.record.bodies import CompileFailed, CompileTime, Recompile
 from compilescope.record.break_text import is_untyped
 from compilescope.record.error_text import graph_break_link, innermost_cause
@@ -65,6 +66,7 @@ def _record(watch: Watch, call: HookedCall) -> None:
         restarts=tuple(sorted(str(reason) for reason in metrics.get("restart_reasons") or ())),
         region=current[0] if current else None,
         call=current[1] if current else None,
+        memory=memory_taken(),
     )
     more = watch.is_written_soon(compile_id)
     watch.sink.emit(body, above if phase == "forward" else (), compile_id, more=more)

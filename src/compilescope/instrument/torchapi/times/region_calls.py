@@ -16,6 +16,7 @@ from typing import Any
 from compilescope.base.processes.interruptions import let_through
 from compilescope.instrument.torchapi.sinks import Sink
 from compilescope.instrument.torchapi.stacks import callers
+from compilescope.instrument.torchapi.times.memory import memory_taken
 from compilescope.instrument.torchapi.times.region_times import existing_regions
 from compilescope.record.bodies import RegionCalls
 from compilescope.record.stack import Frame
@@ -109,7 +110,8 @@ class CallCounts:
     def _write(self, region: _Region) -> None:
         if region.calls != region.written:
             region.written = region.calls
-            self._sink.emit(RegionCalls(region.number, region.calls), region.stack)
+            told = RegionCalls(region.number, region.calls, memory_taken())
+            self._sink.emit(told, region.stack)
 
     def write(self) -> None:
         for region in self._regions:

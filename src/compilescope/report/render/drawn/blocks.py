@@ -9,6 +9,22 @@ from markupsafe import Markup
 from compilescope.report.render.template_output import concat, join, loops, printed
 
 
+def _blocks_curves(v: dict[str, Any]) -> str:
+    out: list[str] = []
+    out += ('<figure class="curves">\n<figcaption>', printed(v['block'].title), '</figcaption>\n<p class="ends dim"><span>', printed(v['highest']), '</span></p>\n<div class="plot">\n<svg viewBox="0 0 ', printed(v['width']), ' ', printed(v['height']), '" preserveAspectRatio="none" role="img" aria-label="', printed(v['block'].title), ': ', printed(v['summary']), '">\n',)
+    for each in v['lines']: out += ('<polyline class="k', printed(each.shade), '" points="', printed(each.line), '"/>\n',)
+    out += ('</svg>\n',)
+    for each2 in v['lines']:
+        if each2.dot: out += ('<i class="k', printed(each2.shade), '" style="left:', printed(each2.x), '%;top:', printed(each2.y), '%" title="', printed(each2.curve.label), '"></i>\n',)
+    out += ('</div>\n<p class="ends dim"><span>', printed(v['lowest']), '</span><span>', printed(v['latest']), '</span></p>\n<ul>\n',)
+    for each3 in v['lines']:
+        out += ('<li><b class="k', printed(each3.shade), '"></b><span>',)
+        if each3.is_linked: out += ('<a href="', printed(each3.curve.url), '">', printed(each3.curve.label), '</a>',)
+        else: out += (printed(each3.curve.label),)
+        out += (' <span class="dim">', printed(each3.summary), '</span></span></li>\n',)
+    out += ('</ul>\n</figure>',)
+    return "".join(out)
+
 def _blocks_diff(v: dict[str, Any]) -> str:
     out: list[str] = []
     out += ('<pre class="diff" tabindex="0"><code>',)
@@ -315,6 +331,7 @@ def _blocks_trend(v: dict[str, Any]) -> str:
     return "".join(out)
 
 DRAWN = {
+    "blocks/curves": ("52cac549e52281f8", _blocks_curves),
     "blocks/diff": ("938efe0c2a3b6c00", _blocks_diff),
     "blocks/excerpt": ("3a393c9fa1bfe191", _blocks_excerpt),
     "blocks/facts": ("8b10fe784a23b997", _blocks_facts),

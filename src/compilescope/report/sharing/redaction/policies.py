@@ -172,6 +172,7 @@ POLICIES: dict[str, dict[str, Policy]] = {
         "message": "sentences",
         "subject": "code",
     },
+    "DeviceChecked": {"device": "code", "outcome": "keep", "title": "sentences", "model": "code"},
     "CheckOutcome": {"outcome": "keep", "baseline": "path"},
     "ReproWritten": {"because": "keep", "path": "path", "reason": "sentences"},
     "FixAttempt": {

@@ -1,0 +1,54 @@
+"""Which devices a run was checked against, and how that came out."""
+
+from __future__ import annotations
+
+from benchmark_runs import bench_run, row
+from builders import event, run_of
+from compilescope.knowledge.analysis.figures import figures
+from compilescope.knowledge.findings.device_checks import device_checks
+from compilescope.record.bodies import Body, DeviceChecked, Violation
+from compilescope.record.run import Run
+
+
+def told(*bodies: Body) -> Run:
+    return run_of(*(event(body, number=n) for n, body in enumerate(bodies)))
+
+
+def test_graphs_that_all_pass_are_a_pass() -> None:
+    run = told(DeviceChecked("npu", "pass", model="a"), DeviceChecked("npu", "pass", model="b"))
+    (check,) = device_checks(run)
+    assert (check.outcome, check.graphs, check.models) == ("pass", 2, ("a", "b"))
+    assert figures(run).devices == ("npu",)
+
+
+def test_one_that_fails_fails_all_and_one_that_nobody_could_tell_is_no_pass() -> None:
+    bad = DeviceChecked("npu", "fail", errors=2, warnings=1)
+    odd = DeviceChecked("npu", "unknown", unknown=1)
+    good = DeviceChecked("npu", "pass")
+    (check,) = device_checks(told(good, bad, odd))
+    assert (check.outcome, check.errors, check.warnings, check.unknown) == ("fail", 2, 1, 1)
+    (check,) = device_checks(told(good, odd))
+    assert check.outcome == "unknown"
+
+
+def test_a_later_check_of_all_graphs_is_what_counts() -> None:
+    first = DeviceChecked("npu", "fail", graphs=3, errors=2, whole=True)
+    later = DeviceChecked("npu", "pass", graphs=3, title="A chip", whole=True)
+    (check,) = device_checks(told(first, later))
+    assert (check.outcome, check.graphs, check.title) == ("pass", 3, "A chip")
+
+
+def test_violations_alone_are_no_pass() -> None:
+    """Of runs of an earlier version."""
+    refused = Violation("dtype", "npu", "aten.sin.default", "float64", "float32")
+    warned = Violation("dtype", "dsp", "aten.sin.default", "float64", "float32", "warning")
+    npu, dsp = device_checks(told(refused, warned))
+    assert (npu.outcome, npu.errors, npu.graphs) == ("fail", 1, None)
+    assert (dsp.outcome, dsp.warnings) == ("unknown", 1)
+
+
+def test_a_benchmark_with_a_device_counts_and_one_without_does_not() -> None:
+    named = row("bert", "inductor", 1.0, constraints="npu", violations=0)
+    (check,) = device_checks(bench_run(named, row("vit", "inductor", 1.0)))
+    assert (check.device, check.outcome, check.models) == ("npu", "pass", ("bert",))
+    assert device_checks(bench_run(row("vit", "inductor", 1.0))) == []
