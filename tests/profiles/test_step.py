@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from compilescope.knowledge.profiles.calls import WAIT, CallPlace, StepPlaces, UserLine
 from compilescope.knowledge.profiles.step import Part, StepBar, bar_of
 from compilescope.knowledge.profiles.trace import Trace
 from profiles.traces import STEP_US, host, kernel, kernels_us, launch, one_step, recorded
@@ -50,6 +51,28 @@ def test_a_synchronisation_is_named() -> None:
     assert {part.part: part.us for part in bar.parts}["sync"] == 26
     (point,) = bar.syncs
     assert (point.name, point.calls, point.idle_us) == ("aten::_local_scalar_dense", 1, 26)
+
+
+def _waits(*lines: int) -> list[int | None]:
+    """The lines of two waits that no operator asks for, and of one within an operator."""
+    trace = one_step(
+        launch(1, 1), kernel("triton_a", 2, 30, 1),
+        host("cudaDeviceSynchronize", 5, 31, "cuda_runtime", 8),
+        host("aten::item", 32, 36), host("cudaStreamSynchronize", 33, 35, "cuda_runtime", 9),
+        launch(40, 2), kernel("triton_a", 42, 60, 2),
+        host("cudaDeviceSynchronize", 45, 61, "cuda_runtime", 10),
+        launch(70, 3), kernel("triton_a", 72, 100, 3),
+    )  # fmt: skip
+    known = [CallPlace(WAIT, UserLine("train.py", line)) for line in lines]
+    bar = bar_of(trace, places=StepPlaces(known))
+    assert bar is not None
+    return [None if at is None else at.line for at in (point.at for point in bar.syncs)]
+
+
+def test_a_wait_that_no_operator_asks_for_has_its_line() -> None:
+    assert _waits(7, 9) == [9, 7, None]  # The one that the device idles most after comes first.
+    assert _waits(7) == [7, None]  # Of one line, however often it is come to.
+    assert _waits(7, 9, 11) == _waits() == [None, None]  # Which is which, nobody knows.
 
 
 def test_guards_data_optimizer_and_wrapper() -> None:

@@ -25,6 +25,10 @@ _ENGINE = "autograd::engine"
 _COMPILED_BACKWARD = "CompiledFunctionBackward"
 
 
+WAIT = "synchronize"
+"""The name of a call that only waits for the device, in no operator."""
+
+
 class UserLine(msgspec.Struct, frozen=True, omit_defaults=True):
     """A line of the user's program."""
 
@@ -102,7 +106,7 @@ class StepCall(NamedTuple):
 
 
 class Calls:
-    """The outermost operators of a trace, by thread and time."""
+    """The outermost operators of a trace, by thread and time, and waits for the device in none."""
 
     def __init__(self, trace: Trace, places: StepPlaces) -> None:
         self._known: dict[str, list[CallPlace]] = defaultdict(list)
@@ -122,14 +126,30 @@ class Calls:
             self._lanes[span.lane].append(StepCall(span, place))
         for lane, calls in self._lanes.items():
             self._starts[lane] = [call.span.start for call in calls]
+        self._waits: dict[tuple[int | str, float], StepCall] = {}
+        self._place_waits(trace.host, begins)
+
+    def _place_waits(self, host: Iterable[TraceSpan], begins: list[float]) -> None:
+        """Where a step has as many as the step with stacks, or all of these are one line's."""
+        known = self._known.get(WAIT, [])
+        one_line = len({place.at for place in known}) == 1
+        steps: dict[int, list[TraceSpan]] = defaultdict(list)
+        for span in host if known else ():
+            if is_sync(span) and self.at(span.lane, span.start) is None:
+                steps[bisect_right(begins, span.start)].append(span)
+        for spans in steps.values():
+            for nth, span in enumerate(spans):
+                if one_line or len(spans) == len(known):
+                    place = known[0] if one_line else known[nth]
+                    self._waits[span.lane, span.start] = StepCall(span, place)
 
     def at(self, lane: int | str, time: float) -> StepCall | None:
-        """The one that runs then."""
+        """The one that runs then, or the wait that begins then."""
         index = bisect_right(self._starts.get(lane, []), time) - 1
-        if index < 0:
-            return None
-        call = self._lanes[lane][index]
-        return call if time <= call.span.end else None
+        call = self._lanes[lane][index] if index >= 0 else None
+        if call is not None and time <= call.span.end:
+            return call
+        return self._waits.get((lane, time))
 
     def of(self, lane: int | str) -> list[StepCall]:
         return self._lanes.get(lane, [])

@@ -16,6 +16,7 @@ from compilescope.base.package import PACKAGE
 from compilescope.base.patterns import late
 from compilescope.instrument.torchapi.stacks import origin
 from compilescope.knowledge.profiles.calls import (
+    WAIT,
     CallPlace,
     HostLine,
     StepPlaces,
@@ -55,14 +56,21 @@ def read_step_places(profiler: Any) -> StepPlaces:
     events.sort(key=lambda pair: pair[0].start_time_ns)
     forward: dict[int, UserLine] = {}
     for event, around in events:
-        if around.at is not None and not is_backward(event.name):
+        operator = event.tag.name == "TorchOp"
+        if operator and around.at is not None and not is_backward(event.name):
             for number in _sequence_numbers(event):
                 forward.setdefault(number, around.at)
-    calls = [_place(event, around, forward) for event, around in events if is_call(event.name)]
+    calls = [
+        _place(event, around, forward)
+        if event.tag.name == "TorchOp"
+        else CallPlace(WAIT, around.at)
+        for event, around in events
+        if event.tag.name != "TorchOp" or is_call(event.name)
+    ]
     generated = {
         event.name: _place(event, around, forward)
         for event, around in events
-        if _is_generated(event.name)
+        if event.tag.name == "TorchOp" and _is_generated(event.name)
     }
     doubles = [place for place in generated.values() if "float64" in place.dtypes]
     # Python of other threads (a progress bar's, say) is not what the step waits for.
@@ -79,13 +87,17 @@ def _step(tree: list[Any]) -> tuple[float, float, int | None]:
 
 
 def _calls(tree: list[Any]) -> Iterator[tuple[Any, _Enclosing]]:
-    """The outermost operators, and kernels of Inductor's code, with what they lie in."""
+    """The outermost operators, kernels of Inductor's code, and waits for a device, with what they
+    lie in."""
     todo = [(event, _Enclosing()) for event in reversed(tree)]
     while todo:
         event, around = todo.pop()
         kind = event.tag.name
         if kind in _PYTHON:
             at = _called_from(event, around.function) or around.at
+            if _waits(event):
+                yield event, around._replace(at=at)
+                continue
             code = _generated_line(event) or around.code
             if kind == "PyCall":
                 around = _Enclosing(_own_frame(event) or at, around.within, _function(event), code)
@@ -98,6 +110,13 @@ def _calls(tree: list[Any]) -> Iterator[tuple[Any, _Enclosing]]:
                 continue
             around = around._replace(within=within_mark(event.name, around.within))
         todo += [(child, around) for child in reversed(event.children)]
+
+
+def _waits(event: Any) -> bool:
+    """`torch.cuda.synchronize()`, or the method of a stream or an event."""
+    if _short(event) != WAIT:
+        return False
+    return event.tag.name == "PyCCall" or "torch" in str(event.extra_fields.callsite.file_name)
 
 
 def _is_generated(name: str) -> bool:
