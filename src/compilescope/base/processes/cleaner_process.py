@@ -1,8 +1,9 @@
 """The cleaner: a small process that cleans up after a command, however the command ends.
 
-It runs by its path with nothing but Python's own library, so that it starts at once. It reads what
-the command tells it, one line of JSON each; at the end of that pipe it ends what the command
-started, takes back files that were not finished, and removes what was to be temporary.
+It runs by its path with nothing but Python's own library, so that it starts at once; a
+`worker.Worker` would import our code first. It reads what the command tells it, one line of JSON
+each; at the end of that pipe it ends what the command started, takes back files that were not
+finished, and removes what was to be temporary.
 """
 
 from __future__ import annotations
