@@ -1,7 +1,8 @@
 """How long `compare_tensors` takes with all its metrics, and how much memory beside the tensors.
 
-Ours, torch.testing.assert_close, torch.equal and a naive version (whole-tensor operations), each in
-a process of its own so that peaks of memory do not mix, the rounds interleaved:
+Ours, ours without the compiled loop, torch.testing.assert_close, torch.equal and a naive version
+(whole-tensor operations), each in a process of its own so that peaks of memory do not mix, the
+rounds interleaved:
 
     python benchmarks/compare_tensors.py [--gib 1] [--dtype float32] [--rounds 3] [--dims 2]
 """
@@ -17,7 +18,7 @@ import sys
 import time
 from collections.abc import Callable
 
-CONTENDERS = ("ours", "assert_close", "equal", "naive")
+CONTENDERS = ("ours", "without C", "assert_close", "equal", "naive")
 
 
 def naive(a, b):  # type: ignore[no-untyped-def]
@@ -46,9 +47,12 @@ def naive(a, b):  # type: ignore[no-untyped-def]
 def call_of(name: str) -> Callable[..., object]:
     import torch
 
-    if name == "ours":
+    if name in ("ours", "without C"):
+        from compilescope.measure.tensors import native_pass
         from compilescope.measure.tensors.comparison import compare_tensors
 
+        if name == "without C":
+            native_pass._compiler = lambda: None  # type: ignore[assignment]
         return compare_tensors
     if name == "assert_close":
         close: Callable[..., object] = torch.testing.assert_close

@@ -221,3 +221,17 @@ def test_the_map_shows_every_door_in_the_order_of_the_layers() -> None:
         re.split(r"\s{2,}", line.strip())[0] for line in part.splitlines() if line[:4].isspace()
     ]
     assert begun == re.findall(r'"(.+)"', layers)
+
+
+def test_a_benchmark_stands_behind_a_figure_or_a_bar() -> None:
+    """One that no page names is measured by nobody; some are what others begin with."""
+    scripts = sorted((ROOT / "benchmarks").glob("*.py"))
+    pages = [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]
+    told = "\n".join(path.read_text(encoding="utf-8") for path in pages)
+    code = {path: path.read_text(encoding="utf-8") for path in scripts}
+
+    def is_used(script: Path) -> bool:
+        import_or_path = re.compile(rf"(?:from|import) {script.stem}\b|\"{script.name}\"")
+        return any(import_or_path.search(code[other]) for other in scripts if other != script)
+
+    assert [s.name for s in scripts if s.name not in told and not is_used(s)] == []

@@ -43,21 +43,7 @@ _OUR_FAULTS = (
     "This is a bug in compilescope",
     "Exception ignored",
 )
-_ROOMS = (
-    "cli",
-    "logs",
-    "model",
-    "source",
-    "findings",
-    "graphs",
-    "rules",
-    "analysis",
-    "sharing",
-    "report",
-    "fixes",
-    "registry",
-    "llm",
-)
+_ROOMS = ("apps.cli", "logs", "record", "knowledge", "report", "change.fixes")
 _SKIPPED = ("examples", "programs")
 
 

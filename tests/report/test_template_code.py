@@ -22,11 +22,10 @@ from compilescope.report.blocks import (
 )
 from compilescope.report.document import report_document
 from compilescope.report.render import html
-from compilescope.report.render.jinja_templates import jinja_drawing
 from compilescope.report.render.page import to_page
 from compilescope.report.section import Reading
-from report.template_code import TARGET, modules, names
 from samples import HOSTILE, RUNS
+from write_templates import TARGET, by_jinja, modules, names
 
 POINTS = tuple(TrendPoint(f"day {n} {HOSTILE}", n, f"{n} ms", 0.5, 9.0, "/x") for n in (1.0, 2.0))
 BLOCKS: tuple[Block, ...] = (
@@ -40,10 +39,6 @@ BLOCKS: tuple[Block, ...] = (
     Trend(HOSTILE, POINTS),
     Trend("", POINTS, compact=True),
 )
-
-
-def by_jinja(name: str) -> Callable[[dict[str, Any]], str]:
-    return jinja_drawing(name)
 
 
 @pytest.fixture
@@ -70,19 +65,7 @@ def both(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], str]], set[s
 
 def test_the_code_is_that_of_the_templates() -> None:
     for file, text in modules().items():
-        assert (TARGET / file).read_text() == text, "Run python tests/report/template_code.py"
-
-
-def test_no_template_is_left_to_jinja() -> None:
-    for name in names():
-        assert html._drawing(name).__module__.startswith("compilescope.report.render.drawn"), name
-
-
-def test_a_template_that_was_changed_is_drawn_by_jinja(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, drawing = html._DRAWN["blocks/quote"]
-    monkeypatch.setitem(html._DRAWN, "blocks/quote", ("0" * 16, drawing))
-    changed = html._drawing.__wrapped__("blocks/quote")
-    assert "jinja2" in changed.__module__
+        assert (TARGET / file).read_text() == text, "Run python tools/write_templates.py"
 
 
 def test_both_print_the_same(both: Callable[[Callable[[], str]], set[str]]) -> None:

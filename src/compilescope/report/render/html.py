@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
-from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -292,19 +291,8 @@ def _block(block: Block, prefix: str) -> str:
     return draw_template(f"blocks/{name}", block=block, prefix=prefix, **values)
 
 
-@functools.cache
 def _drawing(name: str) -> Callable[[dict[str, Any]], str]:
-    """As it was written; by Jinja, which takes long to import, where the template was changed.
-    A wheel has no templates."""
-    written_from, drawing = _DRAWN.get(name, ("", None))
-    template = _HERE / "templates" / f"{name}.html"
-    if drawing is not None and (
-        not template.exists() or sha256(template.read_bytes()).hexdigest().startswith(written_from)
-    ):
-        return drawing
-    from compilescope.report.render.jinja_templates import jinja_drawing
-
-    return jinja_drawing(name)
+    return _DRAWN[name]
 
 
 def _diff_lines(block: Diff) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Templates as Python, written by tests/report/template_code.py: change a template, not this."""
+"""Templates as Python, written by tools/write_templates.py: change a template, not this."""
 
 from __future__ import annotations
 
@@ -331,27 +331,27 @@ def _blocks_trend(v: dict[str, Any]) -> str:
     return "".join(out)
 
 DRAWN = {
-    "blocks/curves": ("52cac549e52281f8", _blocks_curves),
-    "blocks/diff": ("938efe0c2a3b6c00", _blocks_diff),
-    "blocks/excerpt": ("3a393c9fa1bfe191", _blocks_excerpt),
-    "blocks/facts": ("8b10fe784a23b997", _blocks_facts),
-    "blocks/figures": ("e093120d2033b447", _blocks_figures),
-    "blocks/fold": ("99103d99cc4b400c", _blocks_fold),
-    "blocks/heading": ("38ab6a0213653dfd", _blocks_heading),
-    "blocks/heatmap": ("373b3c341dc142be", _blocks_heatmap),
-    "blocks/item": ("073f538ff3d28e11", _blocks_item),
-    "blocks/listing": ("5fd27565780595c0", _blocks_listing),
-    "blocks/matrix": ("fe5050d7878ec057", _blocks_matrix),
-    "blocks/measures": ("62d40541068f4539", _blocks_measures),
-    "blocks/panes": ("c4a0fa4178d77a88", _blocks_panes),
-    "blocks/paragraph": ("d0610a55baccefc6", _blocks_paragraph),
-    "blocks/portions": ("96797e08dd1c01ad", _blocks_portions),
-    "blocks/quote": ("210f40f4d6447894", _blocks_quote),
-    "blocks/roofline": ("c946deb9a3a10af5", _blocks_roofline),
-    "blocks/sourcefile": ("09894fe635650d2b", _blocks_sourcefile),
-    "blocks/table": ("05e7cd0bdb6fe6f3", _blocks_table),
-    "blocks/timeline": ("a2ea08285819ce8c", _blocks_timeline),
-    "blocks/tree": ("2fb2db1492d2c689", _blocks_tree),
-    "blocks/trend": ("c006eef64f0490bb", _blocks_trend),
+    "blocks/curves": _blocks_curves,
+    "blocks/diff": _blocks_diff,
+    "blocks/excerpt": _blocks_excerpt,
+    "blocks/facts": _blocks_facts,
+    "blocks/figures": _blocks_figures,
+    "blocks/fold": _blocks_fold,
+    "blocks/heading": _blocks_heading,
+    "blocks/heatmap": _blocks_heatmap,
+    "blocks/item": _blocks_item,
+    "blocks/listing": _blocks_listing,
+    "blocks/matrix": _blocks_matrix,
+    "blocks/measures": _blocks_measures,
+    "blocks/panes": _blocks_panes,
+    "blocks/paragraph": _blocks_paragraph,
+    "blocks/portions": _blocks_portions,
+    "blocks/quote": _blocks_quote,
+    "blocks/roofline": _blocks_roofline,
+    "blocks/sourcefile": _blocks_sourcefile,
+    "blocks/table": _blocks_table,
+    "blocks/timeline": _blocks_timeline,
+    "blocks/tree": _blocks_tree,
+    "blocks/trend": _blocks_trend,
 }
-"""By name: the beginning of the hash of the template, and what draws it."""
+"""What draws each template, by name."""

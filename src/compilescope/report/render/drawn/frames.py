@@ -1,4 +1,4 @@
-"""Templates as Python, written by tests/report/template_code.py: change a template, not this."""
+"""Templates as Python, written by tools/write_templates.py: change a template, not this."""
 
 from __future__ import annotations
 
@@ -87,10 +87,10 @@ def _sections(v: dict[str, Any]) -> str:
     return "".join(out)
 
 DRAWN = {
-    "blocks_alone": ("9a4026ab2ab7d897", _blocks_alone),
-    "documents": ("9cdba8a729063c0b", _documents),
-    "fragment": ("9975b64d084f2778", _fragment),
-    "page": ("6ffeab2b439d11d3", _page),
-    "sections": ("d65a78c1f07507cc", _sections),
+    "blocks_alone": _blocks_alone,
+    "documents": _documents,
+    "fragment": _fragment,
+    "page": _page,
+    "sections": _sections,
 }
-"""By name: the beginning of the hash of the template, and what draws it."""
+"""What draws each template, by name."""

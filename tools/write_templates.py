@@ -1,6 +1,7 @@
-"""Writes the templates of a report's page as plain Python, into `report/render/drawn/`.
+"""Writes the templates of a report's page (`tools/page_templates/`) as plain Python, into
+`report/render/drawn/`.
 
-    python tests/report/template_code.py
+    python tools/write_templates.py
 
 Jinja takes longer to import and to compile these templates than a small page takes to draw: with
 it, `report --format html` of a log of 3 MB took 369 ms of CPU instead of 257 (medians of 9 runs).
@@ -10,18 +11,20 @@ the templates use and refuses the rest by name; where a template asks for more, 
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Iterator
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from jinja2 import nodes
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, nodes
 
-from compilescope.report.render import jinja_templates
+from compilescope.report.render import drawn
+from compilescope.report.render.safe_html import finalize
 
-TARGET = Path(jinja_templates.__file__).with_name("drawn")
-TEMPLATES = jinja_templates.FOLDER
+TARGET = Path(drawn.__file__).parent
+TEMPLATES = Path(__file__).with_name("page_templates")
 _HEAD = '''\
-"""Templates as Python, written by tests/report/template_code.py: change a template, not this."""
+"""Templates as Python, written by tools/write_templates.py: change a template, not this."""
 
 from __future__ import annotations
 
@@ -50,15 +53,28 @@ def modules() -> dict[str, str]:
     }
 
 
+def by_jinja(name: str) -> Callable[[Mapping[str, Any]], str]:
+    """Draws a template with Jinja: what is written prints the same."""
+    return _environment().get_template(f"{name}.html").render
+
+
+@functools.cache
+def _environment() -> Environment:
+    return Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        finalize=finalize,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
 def _module(drawn: list[str]) -> str:
-    rows = (f'    "{name}": ("{_digest(name)}", {_name_of(name)}),\n' for name in drawn)
+    rows = (f'    "{name}": {_name_of(name)},\n' for name in drawn)
     table = f"DRAWN = {{\n{''.join(rows)}}}\n"
-    words = '"""By name: the beginning of the hash of the template, and what draws it."""\n'
+    words = '"""What draws each template, by name."""\n'
     return "\n\n".join([_HEAD, *(_function(name) for name in drawn), table + words])
-
-
-def _digest(name: str) -> str:
-    return hashlib.sha256((TEMPLATES / f"{name}.html").read_bytes()).hexdigest()[:16]
 
 
 def _name_of(name: str) -> str:
@@ -67,7 +83,7 @@ def _name_of(name: str) -> str:
 
 def _function(name: str) -> str:
     text = (TEMPLATES / f"{name}.html").read_text(encoding="utf-8")
-    tree = jinja_templates.environment().parse(text)
+    tree = _environment().parse(text)
     written = "\n".join(_Writer().function(_name_of(name), "v: dict[str, Any]", tree.body, 0))
     return written.replace(") -> Any:", ") -> str:", 1)
 
@@ -222,13 +238,14 @@ class _Writer:
                 other = self._value(node.expr2) if node.expr2 is not None else "''"
                 return f"({self._value(node.expr1)} if {self._value(node.test)} else {other})"
             case nodes.Compare():
-                (other,) = node.ops
-                return f"({self._value(node.expr)} {_COMPARED[other.op]} {self._value(other.expr)})"
+                (last,) = node.ops
+                return f"({self._value(node.expr)} {_COMPARED[last.op]} {self._value(last.expr)})"
             case nodes.Test() if node.name == "none":
                 return f"({self._value(node.node)} is None)"
         raise NotImplementedError(type(node).__name__)
 
     def _filtered(self, node: nodes.Filter) -> str:
+        assert node.node is not None, "the filter of a block"
         value = self._value(node.node)
         given = [self._value(each) for each in node.args]
         match node.name:
