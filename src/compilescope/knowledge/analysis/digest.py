@@ -193,7 +193,7 @@ def _ranked(sites: list[BreakFinding]) -> list[BreakFinding]:
 @uncollected()
 def digest(run: Run, *, explained: bool = True) -> Digest:
     """Not `explained`: in its full order, and no cause has a category, a reason or remedies, nor
-    the stretch of source that is meant. `brief.digest_of_drawn` explains some of them."""
+    the stretch of source that is meant. `partial_digest` explains some of them."""
     header = run.header
     jobs = tuple(body for _, body in run.of(bodies.JobEnded))
     eager = tuple(eager_frames(run))

@@ -25,6 +25,7 @@ from compilescope.record.body import FindingKind
 from compilescope.record.run import Run
 from compilescope.record.uncollected import uncollected
 
+_AnyEntry = BreakFinding | RecompiledFrame | FailureFinding
 _Entry = TypeVar("_Entry", BreakFinding, RecompiledFrame, FailureFinding)
 _MOST_OF_FILE = 300
 """Entries of one list that are explained in a file, the first ones. Chosen: as many as the longest
@@ -60,9 +61,8 @@ def digest_of_drawn(
     seen = digest(run, explained=False)
     found = by_cost(findings(seen))
     drawn = [found[number - 1] for number in numbers if number <= len(found)]
-    entries = itertools.chain.from_iterable(
-        each[:most_entries] for each in (seen.sites, seen.recompiles, seen.failures)
-    )
+    lists: list[Sequence[_AnyEntry]] = [seen.sites, seen.recompiles, seen.failures]
+    entries = [entry for each in lists for entry in each[:most_entries]]
     # The summary names what a program needs several versions for.
     needed = itertools.islice(filter(_is_needed, seen.recompiles), _MOST_NEEDED)
     files = {each.file for each in (*drawn, *entries, *needed)}
@@ -76,16 +76,14 @@ def digest_of_drawn(
     }
     worst = {(each.kind, each.fingerprint) for each in drawn}
 
-    def is_worst(entry: BreakFinding | RecompiledFrame | FailureFinding) -> bool:
+    def is_worst(entry: _AnyEntry) -> bool:
         """Of thousands of entries that are one cause the first is."""
         names = worst.intersection(_names(entry))
         worst.difference_update(names)
         return bool(names)
 
-    lists = (seen.sites, seen.recompiles, seen.failures)
-    return RankedDigest(
-        _explained(run, seen, *(_of_files(each, files, is_worst) for each in lists)), found
-    )
+    sites, frames, failed = (_of_files(each, files, is_worst) for each in lists)
+    return RankedDigest(_explained(run, seen, sites, frames, failed), found)
 
 
 @uncollected()
@@ -142,14 +140,14 @@ def _is_needed(frame: RecompiledFrame) -> bool:
     return any([cause.needed for cause in frame.causes])
 
 
-def _names(entry: BreakFinding | RecompiledFrame | FailureFinding) -> list[tuple[FindingKind, str]]:
+def _names(entry: _AnyEntry) -> list[tuple[FindingKind, str]]:
     """Of the causes that it is, or a part of."""
     findings = entry.causes if isinstance(entry, RecompiledFrame) else (entry,)
     return [(each.kind, each.fingerprint) for each in findings]
 
 
 def _of_files(
-    entries: Sequence[_Entry], files: set[str], is_worst: Callable[[_Entry], bool]
+    entries: Sequence[_AnyEntry], files: set[str], is_worst: Callable[[_AnyEntry], bool]
 ) -> Iterator[int]:
     """The indices of those in these files; of very many in a file the first and the worst."""
     seen: dict[str, int] = dict.fromkeys(files, 0)

@@ -58,7 +58,9 @@ def _for_if(subject: Subject) -> Patch:
     return Patch(edit.files(), states=gradient_note(subject, sides, taken=True))
 
 
-class _Branch:
+class _Ways:
+    """Two functions and a call of one of them; an `elif` is the same inside the second one."""
+
     def __init__(self, subject: Subject, edit: Edit, branch: cst.If) -> None:
         self.subject = subject
         self.edit = edit
@@ -66,6 +68,25 @@ class _Branch:
         self.torch = torch_name(subject, edit)
         self.level = 0
 
+    def names(self) -> list[str]:
+        """Of the next two functions."""
+        self.level += 1
+        number = f"_{self.level}" if self.level > 1 else ""
+        names = ("when_true", "when_false")
+        return [self.subject.module.fresh_name(f"{name}{number}") for name in names]
+
+    def call(self, truth: Truth, names: list[str], given: list[str]) -> str:
+        operands = ", ".join(given) + ("," if len(given) == 1 else "")
+        return f"{self.torch}.cond({truth.tensor}, {names[0]}, {names[1]}, ({operands}))"
+
+    def inner_test(self, test: cst.BaseExpression) -> Truth:
+        truth = read_test(self.subject, test)
+        if truth.static:
+            raise Refused(f"`{truth.static}` in an inner condition is not a tensor")
+        return truth
+
+
+class _Branch(_Ways):
     def blocks(self, branch: cst.If) -> list[list[cst.CSTNode]]:
         """The bodies of all sides, those of each `elif` too."""
         found = [list(branch.body.body)]
@@ -81,11 +102,7 @@ class _Branch:
     def statements(
         self, branch: cst.If, truth: Truth, results: list[str]
     ) -> list[cst.BaseStatement]:
-        """Two functions and a call; an `elif` is the same inside the second one."""
-        self.level += 1
-        number = f"_{self.level}" if self.level > 1 else ""
-        module, closures = self.subject.module, self.closures
-        names = [module.fresh_name(f"{name}{number}") for name in ("when_true", "when_false")]
+        names, module, closures = self.names(), self.subject.module, self.closures
         given = closures.given(self.blocks(branch))
         then = list(branch.body.body)
         closures.check(then)
@@ -94,18 +111,14 @@ class _Branch:
             inner = branch.orelse
             if is_static(self.subject, inner.test):
                 raise Refused(f"`{module.code(inner.test)}` in an inner condition is not a tensor")
-            further = read_test(self.subject, inner.test)
-            if further.static:
-                raise Refused(f"`{further.static}` in an inner condition is not a tensor")
-            body = self.statements(inner, further, results)
+            body = self.statements(inner, self.inner_test(inner.test), results)
             last = self._line(f"return {', '.join(results)}")
             two = local_function(names[1], given, body, last)
         else:
             other = self.other(branch)
             closures.check(other)
             two = self._function(names[1], given, other, results)
-        operands = ", ".join(given) + ("," if len(given) == 1 else "")
-        call = f"{self.torch}.cond({truth.tensor}, {names[0]}, {names[1]}, ({operands}))"
+        call = self.call(truth, names, given)
         return with_blank_lines(one, two, self._line(f"{', '.join(results)} = {call}"))
 
     def _function(
@@ -151,20 +164,9 @@ def _for_return(subject: Subject) -> Patch:
     return Patch(edit.files(), states=gradient_note(subject, sides, taken=True))
 
 
-class _Returns:
-    def __init__(self, subject: Subject, edit: Edit, branch: cst.If) -> None:
-        self.subject = subject
-        self.edit = edit
-        self.closures = Closures(subject, subject.function, branch)
-        self.torch = torch_name(subject, edit)
-        self.level = 0
-
+class _Returns(_Ways):
     def statements(self, branch: cst.If, truth: Truth) -> list[cst.BaseStatement]:
-        """Two functions, and what the call of one of them gives."""
-        self.level += 1
-        number = f"_{self.level}" if self.level > 1 else ""
-        module, found = self.subject.module, read_returning(self.subject.module, branch)
-        names = [module.fresh_name(f"{name}{number}") for name in ("when_true", "when_false")]
+        names, found = self.names(), read_returning(self.subject.module, branch)
         self.closures.check(found.then.block, returns=True)
         blocks: list[Sequence[cst.CSTNode]] = [found.then.block]
         if isinstance(found.other, ReturnedSide):
@@ -178,14 +180,10 @@ class _Returns:
         if isinstance(found.other, ReturnedSide):
             two = self._function(names[1], given, found.other)
         else:
-            further = read_test(self.subject, found.other.test)
-            if further.static:
-                raise Refused(f"`{further.static}` in an inner condition is not a tensor")
-            *body, last = self.statements(found.other, further)
+            *body, last = self.statements(found.other, self.inner_test(found.other.test))
             two = local_function(names[1], given, body, last)
-        operands = ", ".join(given) + ("," if len(given) == 1 else "")
-        call = f"{self.torch}.cond({truth.tensor}, {names[0]}, {names[1]}, ({operands}))"
-        return with_blank_lines(one, two, *self.edit.statements(f"return {call}"))
+        returned = self.edit.statements(f"return {self.call(truth, names, given)}")
+        return with_blank_lines(one, two, *returned)
 
     def _function(self, name: str, given: list[str], side: ReturnedSide) -> cst.FunctionDef:
         last = self.edit.statements(f"return {self.closures.returned(side.value)}")[0]

@@ -7,20 +7,16 @@ selects. Where nothing is selected, that work runs on nothing; only a run shows 
 from __future__ import annotations
 
 from compilescope.change.fixes.branches.branch import RULES
-from compilescope.change.fixes.compilation.settings import with_flags
 from compilescope.change.fixes.fix import Fix
 from compilescope.change.fixes.patch import Patch
+from compilescope.change.fixes.rows.empty_work import patch_for_no_rows
+from compilescope.change.fixes.rows.row_flags import FlagUses, RowFlag, flag_of
 from compilescope.change.fixes.subject import Subject
-from compilescope.change.fixes.values.empty_work import ZEROS, is_graded
-from compilescope.change.fixes.values.row_flags import FlagUses, RowFlag, flag_of
 from compilescope.change.fixes.values.tensor_sizes import TOLD, write_numbers
 from compilescope.knowledge.source.flow.liveness import names_set
 from compilescope.knowledge.source.refusals import NotMeant, Refused
 from compilescope.knowledge.source.syntax.bindings import parameters_of
 from compilescope.knowledge.source.syntax.edit import Edit
-
-_ROWS = {"capture_dynamic_output_shape_ops": True}
-_SIZES = {"capture_scalar_outputs": True}
 
 
 def _propose(subject: Subject) -> Patch:
@@ -32,18 +28,12 @@ def _propose(subject: Subject) -> Patch:
     edit.replace(flag.assign.value, edit.expression(_value(subject, flag, list(uses.asked_with))))
     for call, rows in uses.sized_views():
         edit.replace(call, edit.expression(f"{subject.module.code(rows)}.flatten(1)"))
-    flags = _ROWS
-    states = ZEROS if is_graded(subject, uses.written) else ""
+    numbers, told = True, ""
     try:
-        if write_numbers(subject, edit):
-            states = f"{states} {TOLD}"
-        flags = {**_SIZES, **_ROWS}
+        told = TOLD if write_numbers(subject, edit) else ""
     except NotMeant:  # No tensor is a size: the flag for numbers could only do harm.
-        pass
-    try:
-        return with_flags(subject, flags, edit=edit, states=states.strip())
-    except NotMeant:  # They are set.
-        return Patch(edit.files(), states=states.strip())
+        numbers = False
+    return patch_for_no_rows(subject, edit, uses.written, numbers=numbers, told=told)
 
 
 def _value(subject: Subject, flag: RowFlag, beside: list[str]) -> str:

@@ -12,19 +12,18 @@ from dataclasses import dataclass
 
 from compilescope.change.fixes.branches.branch import RULES
 from compilescope.change.fixes.compilation.own_files import own_modules
-from compilescope.change.fixes.compilation.settings import with_flags
 from compilescope.change.fixes.fix import Fix
 from compilescope.change.fixes.patch import Patch
-from compilescope.change.fixes.subject import Subject
-from compilescope.change.fixes.values.apart_rows import check_apart
-from compilescope.change.fixes.values.empty_work import ZEROS, is_graded
-from compilescope.change.fixes.values.selections import (
+from compilescope.change.fixes.rows.apart_rows import check_apart
+from compilescope.change.fixes.rows.empty_work import patch_for_no_rows
+from compilescope.change.fixes.rows.selections import (
     Selected,
     asks_for_rows,
     check_fits,
     check_seen,
     selection_of,
 )
+from compilescope.change.fixes.subject import Subject
 from compilescope.change.fixes.values.tensors import bare
 from compilescope.knowledge.source.flow import liveness
 from compilescope.knowledge.source.flow.purity import short
@@ -35,7 +34,6 @@ from compilescope.knowledge.source.syntax.module import SourceModule
 from compilescope.knowledge.source.syntax.snippets import number
 from compilescope.knowledge.source.trees import cst, kinds
 
-_FLAG = {"capture_dynamic_output_shape_ops": True}
 _NAMES = kinds(lambda: (cst.Name, cst.Attribute))
 _LEAVING = kinds(lambda: (cst.Return, cst.Raise, cst.Break, cst.Continue))
 _ATOMS = kinds(lambda: (cst.Name, cst.Attribute, cst.Call, cst.Subscript))
@@ -55,11 +53,7 @@ def _propose(subject: Subject) -> Patch:
     for branch in branches:
         work = _RowWork(subject, edit, branch, _selector_of(subject, branch))
         written |= work.rewrite()
-    states = ZEROS if is_graded(subject, written) else ""
-    try:
-        return with_flags(subject, _FLAG, edit=edit, states=states)
-    except NotMeant:  # The flag is set already.
-        return Patch(edit.files(), states=states)
+    return patch_for_no_rows(subject, edit, written)
 
 
 def _is_evaluated(subject: Subject) -> bool:

@@ -13,13 +13,12 @@ from functools import cached_property
 from compilescope.change.fixes.branches.branch import RULES
 from compilescope.change.fixes.branches.effects import parts_of
 from compilescope.change.fixes.branches.layers import holds_layers
-from compilescope.change.fixes.compilation.settings import with_flags
 from compilescope.change.fixes.fix import Fix
 from compilescope.change.fixes.patch import Patch
+from compilescope.change.fixes.rows.empty_work import check_empty_work, patch_for_no_rows
+from compilescope.change.fixes.rows.hits import Hit, method_called, read_hit
+from compilescope.change.fixes.rows.selections import Selected, asks_for_rows, selection_of
 from compilescope.change.fixes.subject import Subject
-from compilescope.change.fixes.values.empty_work import ZEROS, check_empty_work, is_graded
-from compilescope.change.fixes.values.hits import Hit, method_called, read_hit
-from compilescope.change.fixes.values.selections import Selected, asks_for_rows, selection_of
 from compilescope.change.fixes.values.tensors import bare, is_static
 from compilescope.knowledge.source.flow import liveness
 from compilescope.knowledge.source.flow.aliasing import changes_in_place
@@ -29,8 +28,6 @@ from compilescope.knowledge.source.syntax.comments import with_comments
 from compilescope.knowledge.source.syntax.edit import Edit
 from compilescope.knowledge.source.syntax.module import SourceModule
 from compilescope.knowledge.source.trees import cst
-
-_FLAG = {"capture_dynamic_output_shape_ops": True}
 
 
 def _propose(subject: Subject) -> Patch:
@@ -50,11 +47,7 @@ def _propose(subject: Subject) -> Patch:
         raise reasons[0]  # What is left of them would break as before.
     if not any(subject.statement is each for each in work.concerned):
         raise NotMeant("nothing here is skipped where no rows are selected")
-    states = ZEROS if is_graded(subject, work.written) else ""
-    try:
-        return with_flags(subject, _FLAG, edit=work.edit, states=states)
-    except NotMeant:  # The flag is set already.
-        return Patch(work.edit.files(), states=states)
+    return patch_for_no_rows(subject, work.edit, work.written)
 
 
 @dataclass

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compilescope.change.fixes.branches.layers import makers_of
+from compilescope.change.fixes.rows.empty_work import LAYERS_BY_ROW
 from compilescope.change.fixes.subject import Subject
-from compilescope.change.fixes.values.empty_work import LAYERS_BY_ROW
 from compilescope.change.fixes.values.tensor_sizes import helper_of
 from compilescope.knowledge.source.flow import operators
 from compilescope.knowledge.source.flow.purity import operator_of, short

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 from compilescope.base.patterns import late
 from compilescope.change.fixes.branches.layers import makers_of
+from compilescope.change.fixes.rows.selections import tells_rows
 from compilescope.change.fixes.subject import Subject
 from compilescope.change.fixes.values.extraction import read_from
 from compilescope.change.fixes.values.kinds import kind_of
-from compilescope.change.fixes.values.selections import tells_rows
 from compilescope.change.fixes.values.tensor_sizes import helper_of
 from compilescope.change.fixes.values.tensors import bare
 from compilescope.knowledge.source.flow import liveness

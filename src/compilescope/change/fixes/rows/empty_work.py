@@ -11,30 +11,34 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from compilescope.change.fixes.branches.layers import check_unhooked, class_of_layer, makers_of
-from compilescope.change.fixes.subject import Subject
-from compilescope.change.fixes.values.kinds import check_accepted, kind_of
-from compilescope.change.fixes.values.selections import (
+from compilescope.change.fixes.compilation.settings import with_flags
+from compilescope.change.fixes.patch import Patch
+from compilescope.change.fixes.rows.selections import (
     Selected,
     asks_for_rows,
     check_fits,
     check_private,
     check_seen,
 )
+from compilescope.change.fixes.subject import Subject
+from compilescope.change.fixes.values.kinds import check_accepted, kind_of
 from compilescope.change.fixes.values.tensors import bare, facts_of, is_static
 from compilescope.knowledge.source.flow import operators
 from compilescope.knowledge.source.flow.aliasing import runs_without_grad
 from compilescope.knowledge.source.flow.purity import operator_of, remarks, short
-from compilescope.knowledge.source.refusals import NeedsRun, Refused
+from compilescope.knowledge.source.refusals import NeedsRun, NotMeant, Refused
 from compilescope.knowledge.source.syntax.bindings import parameters_of, receiver_of, statements_of
+from compilescope.knowledge.source.syntax.edit import Edit
 from compilescope.knowledge.source.syntax.module import SourceModule
 from compilescope.knowledge.source.syntax.snippets import number
 from compilescope.knowledge.source.trees import cst, kinds
 
-ZEROS = (
+_ZEROS = (
     "Where no row is selected, the result requires a gradient, and what the rows are computed with "
     "gets a gradient of zeros, where it had none."
 )
-"""What a patch states that lets work run on no rows, where gradients are computed."""
+_NUMBERS = {"capture_scalar_outputs": True}
+_ROWS = {"capture_dynamic_output_shape_ops": True}
 _OVER_THE_LAST = frozenset({"softmax", "log_softmax", "chunk", "split", "unsqueeze", "squeeze"})
 """With -1 for their dimension, row by row."""
 _BY_WEIGHTS = frozenset({"linear", "matmul", "mm"})
@@ -64,7 +68,22 @@ def check_empty_work(subject: Subject, work: Sequence[cst.CSTNode], selected: Se
     check_private(subject, work, checker.set)
 
 
-def is_graded(subject: Subject, written: Collection[str]) -> bool:
+def patch_for_no_rows(
+    subject: Subject, edit: Edit, written: Collection[str], *, numbers: bool = False, told: str = ""
+) -> Patch:
+    """The edit, after which work runs on no rows too, with the flag that keeps their number a
+    symbol; with that for `numbers` of other tensors as well. Gradients come back through what is
+    `written`."""
+    states = f"{_ZEROS if _is_graded(subject, written) else ''} {told}".strip()
+    try:
+        return with_flags(
+            subject, {**_NUMBERS, **_ROWS} if numbers else _ROWS, edit=edit, states=states
+        )
+    except NotMeant:  # They are set.
+        return Patch(edit.files(), states=states)
+
+
+def _is_graded(subject: Subject, written: Collection[str]) -> bool:
     """May a gradient come back through what is written? False where a run has shown it all."""
     if runs_without_grad(subject.module, subject.statement):
         return False
