@@ -117,12 +117,12 @@ def _since(start_ns: int, time_ns: int) -> float:
 
 def _memory(run: Run) -> Iterator[tuple[Event, MemoryTaken]]:
     """In the order of their times."""
-    found = [
-        (event, body.memory)
-        for kind in (CompileTime, RegionCalls, ProcessEnded)
-        for event, body in run.of(kind)
-        if body.memory is not None
+    told = [
+        *((event, body.memory) for event, body in run.of(CompileTime)),
+        *((event, body.memory) for event, body in run.of(RegionCalls)),
+        *((event, body.memory) for event, body in run.of(ProcessEnded)),
     ]
+    found = [(event, memory) for event, memory in told if memory is not None]
     yield from sorted(found, key=lambda pair: pair[0].time_ns)
 
 
