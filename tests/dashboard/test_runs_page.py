@@ -185,7 +185,10 @@ def test_two_runs_are_compared(many: Served) -> None:
     answer = many.client.get("/?pick=r003&pick=r010", follow_redirects=False)
     assert answer.status_code == 303
     assert answer.headers["location"] == "/compare?a=r010&b=r003"
-    for query in ("pick=r003", "pick=r003&pick=r003", "pick=a&pick=b&pick=c"):
+    several = many.client.get("/?pick=r003&pick=r010&pick=r001", follow_redirects=False)
+    assert several.headers["location"] == "/compare/runs?run=r010&run=r003&run=r001"
+    nine = "&".join(f"pick=r00{n}" for n in range(1, 10))
+    for query in ("pick=r003", "pick=r003&pick=r003", nine):
         assert many.client.get(f"/?{query}").status_code == 400
     assert many.client.get("/?pick=r003&pick=../etc").status_code == 404
 
@@ -309,7 +312,8 @@ def test_clicked_through(width: int, driver: Any, many: Served, unlabelled: str)
         assert not driver.find_element("css selector", "#runs-compare button").is_enabled()
         click("input[value=r001]")
         click("input[value=r004]")
-        assert not driver.find_element("css selector", "input[value=r005]").is_enabled()
+        assert driver.find_element("css selector", "input[value=r005]").is_enabled()
+        assert driver.find_element("id", "runs-picked").text == "2 runs chosen."
         click("#runs-compare button")
         wait(driver, "location.pathname === '/compare'")
         assert urlsplit(driver.current_url).query == "a=r004&b=r001"

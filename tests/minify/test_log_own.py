@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from builders import ROOT, event, frame, run_of
+from compilescope.change.fixes.program_files import LogFiles
 from compilescope.change.minify.logged_program import OwnProgram, write_own
 from compilescope.instrument.torchapi.plain_torch import PlainTorch
 from compilescope.knowledge.findings.breaks import BreakFinding, break_sites
@@ -197,3 +198,13 @@ def test_a_folder_with_the_program_is_enough(tmp_path: Path) -> None:
     assert "Wrote 1 repro with the model of mine/train.py." in done.stderr, done.stderr
     (repro,) = (tmp_path / "run" / "repros").glob("*.py")
     assert "ARGUMENTS = ['1']" in repro.read_text()
+
+
+def test_a_folder_may_hold_another_version_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("first = 1\nsecond = 2\n")
+    (tmp_path / "odd.py").write_bytes(b"\xff\xfe\x00")
+    here = LogFiles(folders=(str(tmp_path),))
+    assert here.has_another("/far/train.py", 2, "second = 3")
+    assert here.has_another("/far/odd.py", 1, "x = 1")
+    assert not here.has_another("/far/train.py", 2, "second = 2")
+    assert not here.has_another("/far/model.py", 1, "x = 1")

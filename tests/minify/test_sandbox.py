@@ -46,6 +46,12 @@ def test_an_exception_is_an_answer(sandbox: Sandbox) -> None:
     assert sandbox.run("no_such_module:f").error.startswith("ModuleNotFoundError")
 
 
+def test_who_is_killed_need_not_have_taken_memory(sandbox: Sandbox) -> None:
+    answer = sandbox.run(f"{TASKS}:crash", "SIGKILL")
+    assert (answer.status, answer.signal) == ("memory", signal.SIGKILL)
+    assert answer.error == "it was killed by SIGKILL, as the system does where memory runs out"
+
+
 def test_what_it_prints_is_kept(sandbox: Sandbox) -> None:
     answer = sandbox.run(f"{TASKS}:shout", 1)
     assert "heard on stdout" in answer.output

@@ -35,7 +35,6 @@ from compilescope.report.render.spans import duration, moment
 
 MOST_RUNS = 8
 """Chosen: more lines nobody tells apart."""
-_NS = 1e9
 _Url = Callable[[str], str]
 _Curve = Callable[[Run], list[CurvePoint]]
 
@@ -53,7 +52,7 @@ class _Measure(NamedTuple):
 
 
 def _seconds(value: float) -> str:
-    return duration(value * _NS) if value else "0 s"
+    return duration(value * 1e9) if value else "0 s"
 
 
 def _bytes(value: float) -> str:
@@ -114,7 +113,7 @@ def _table(runs: Sequence[ComparedRun], run_url: _Url) -> Table:
             for values, text in zip(columns.values(), _texts(found), strict=True)
         ]
         name = Span(each.name, url=run_url(header.run))
-        when = moment(header.started_ns / _NS)
+        when = moment(header.started_ns / 1e9)
         rows.append((words(name), words(program_of(header)), words(when or "-"), *cells))
     return Table(("run", "program", "when", *columns), tuple(rows), tuple(range(3, 9)))
 

@@ -84,6 +84,16 @@ class LogFiles(msgspec.Struct, frozen=True):
                 if text == source.strip() or not source.strip():
                     yield path
 
+    def has_another(self, file: str, line: int, source: str) -> bool:
+        """Do the folders hold a file in its place, another version or a damaged one?"""
+        in_folders = [
+            path
+            for path in self._candidates(file)
+            if any(Path(path).is_relative_to(folder) for folder in self.folders)
+        ]
+        found = set(self.all_of(file, line, source))
+        return any(os.path.isfile(path) for path in in_folders) and not found & set(in_folders)
+
     def _candidates(self, file: str) -> Iterator[str]:
         name = _parts(file)[-1]
         if self.main and os.path.basename(self.main) == name:

@@ -100,6 +100,8 @@ def _write(
 ) -> tuple[LogRepro, str]:
     """The repro, and why it is not of the user's program; empty where it is."""
     why = _NO_PROGRAM
+    if program is None and here.has_another(site.file, site.line, site.source):
+        why = f"{Path(site.file).name} in --source lacks the line that the log shows"
     if program is not None and importlib.util.find_spec("torch") is None:
         why = "torch is not installed here"
     elif program is not None:

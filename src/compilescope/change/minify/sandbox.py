@@ -185,8 +185,10 @@ def _answer(
         reply = msgspec.json.decode(said.read_bytes())
         return TaskResult(reply["status"], reply.get("value"), reply.get("error", ""), **common)
     signal = -status if status < 0 else None
-    # We did not kill it: the system did, for want of memory.
-    if signal == 9 or any(sign in printed for sign in NO_MEMORY):
+    if any(sign in printed for sign in NO_MEMORY):
         return TaskResult("memory", error="it used too much memory", signal=signal, **common)
+    if signal == 9:  # We did not kill it: mostly it was the system, for want of memory.
+        killed = "it was killed by SIGKILL, as the system does where memory runs out"
+        return TaskResult("memory", error=killed, signal=signal, **common)
     how = f"killed by signal {signal}" if signal else f"exited with {status}"
     return TaskResult("crashed", error=how, signal=signal, **common)

@@ -48,7 +48,7 @@ class _Count(NamedTuple):
     calls: int
 
 
-class _Stretch(NamedTuple):
+class _Steps(NamedTuple):
     """Steps between two counts, nothing compiled among them."""
 
     start_ns: int
@@ -117,12 +117,12 @@ def _since(start_ns: int, time_ns: int) -> float:
 
 def _memory(run: Run) -> Iterator[tuple[Event, MemoryTaken]]:
     """In the order of their times."""
-    found = [
-        (event, body.memory)
-        for kind in (CompileTime, RegionCalls, ProcessEnded)
-        for event, body in run.of(kind)
-        if body.memory is not None
+    told = [
+        *((event, body.memory) for event, body in run.of(CompileTime)),
+        *((event, body.memory) for event, body in run.of(RegionCalls)),
+        *((event, body.memory) for event, body in run.of(ProcessEnded)),
     ]
+    found = [(event, memory) for event, memory in told if memory is not None]
     yield from sorted(found, key=lambda pair: pair[0].time_ns)
 
 
@@ -130,7 +130,7 @@ def _uses_device(run: Run) -> bool:
     return any(memory.device for _, memory in _memory(run))
 
 
-def _steps(run: Run) -> list[_Stretch]:
+def _steps(run: Run) -> list[_Steps]:
     """Of the function that is called once a step: of those whose calls span most of the time, the
     one that is called least often."""
     counted: dict[tuple[Process, int], list[_Count]] = defaultdict(list)
@@ -149,7 +149,7 @@ def _steps(run: Run) -> list[_Stretch]:
     return min(steps, key=lambda each: sum(stretch.steps for stretch in each), default=[])
 
 
-def _span(stretches: Sequence[_Stretch]) -> int:
+def _span(stretches: Sequence[_Steps]) -> int:
     return sum(each.end_ns - each.start_ns for each in stretches)
 
 
@@ -172,11 +172,11 @@ def _compiling(run: Run, process: Process) -> _Compiling:
     return _Compiling(sorted(began for began, _ in ends), sorted(ended for _, ended in ends))
 
 
-def _stretches(counts: Sequence[_Count], compiling: _Compiling) -> Iterator[_Stretch]:
+def _stretches(counts: Sequence[_Count], compiling: _Compiling) -> Iterator[_Steps]:
     for before, after in itertools.pairwise(counts):
         steps, ns = after.calls - before.calls, after.time_ns - before.time_ns
         if steps > 0 and ns > 0 and not compiling.is_between(before.time_ns, after.time_ns):
-            yield _Stretch(before.time_ns, after.time_ns, steps)
+            yield _Steps(before.time_ns, after.time_ns, steps)
 
 
 def _thinned(points: Sequence[CurvePoint]) -> list[CurvePoint]:

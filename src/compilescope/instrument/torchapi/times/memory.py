@@ -36,7 +36,7 @@ def _on_devices() -> int | None:
         if not torch.cuda.is_initialized():
             return None
         devices = range(torch.cuda.device_count())
-        return sum(torch.cuda.max_memory_allocated(each) for each in devices)
+        return sum(int(torch.cuda.max_memory_allocated(each)) for each in devices)
     except Exception as error:
         let_through(error)
         return None  # A device that failed ends the program; it must not end our record of it.
