@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from types import ModuleType
+from typing import IO, TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import click
 
 from compilescope.apps.cli.streams import put_json
+from compilescope.base.plugins import public_modules
 from compilescope.base.settings import read_settings, wants_colour
 from compilescope.base.texts import one_line
 
@@ -175,3 +178,25 @@ class SuggestingGroup(click.Group):
             guess = f" Did you mean {' or '.join(near)}?" if near else ""
             ctx.fail(f"No such command {args[0]!r}.{guess}")
         return super().resolve_command(ctx, args)
+
+
+class FolderGroup(SuggestingGroup):
+    """Commands that are the public modules of a package, each imported when it is asked for."""
+
+    folder: ClassVar[ModuleType]
+    order: ClassVar[tuple[str, ...]] = ()
+    """The names that come first, in this order; the others follow by name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        names = {name.replace("_", "-") for name in public_modules(self.folder)}
+        ordered = [name for name in self.order if name in names]
+        return ordered + sorted(names - set(ordered))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command: click.Command = self.import_command(cmd_name).COMMAND
+        return command
+
+    def import_command(self, name: str) -> ModuleType:
+        return importlib.import_module(f"{self.folder.__name__}.{name.replace('-', '_')}")
