@@ -5,12 +5,16 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from compilescope.apps.cli import commands
 from compilescope.apps.cli.main import GROUPS, OLD_NAMES, group
+from compilescope.base.durations import read_duration, write_duration
+from compilescope.base.errors import ToolError
 from compilescope.record.header import RunHeader
 from compilescope.record.home import create_run
 
@@ -53,3 +57,58 @@ def test_runs_alone_lists_and_takes_the_options_of_list(tmp_path: Path) -> None:
         for words in (["runs"], ["runs", "list"], ["list"])
     ]
     assert "a1b2c3-train" in texts[0] and texts[0] == texts[1] == texts[2]
+
+
+_LIMITS = {
+    ("minify", "--limit-time"): "budget",
+    ("minify", "--candidate-time"): "limit",
+    ("sweep", "--timeout"): "limit",
+    ("bench", "--timeout"): "limit",
+    ("learn", "--timeout"): "limit",
+    ("registry update", "--timeout"): "limit",
+}
+
+
+def _parsed(command: str, *words: str) -> dict[str, Any]:
+    found: click.Command = group
+    for name in command.split():
+        below = (
+            found.get_command(click.Context(found), name)
+            if isinstance(found, click.Group)
+            else None
+        )
+        assert below is not None
+        found = below
+    return found.make_context(command, list(words)).params
+
+
+@pytest.mark.parametrize(("command", "old"), _LIMITS, ids=" ".join)
+def test_a_limit_still_has_its_old_name(command: str, old: str) -> None:
+    new = _LIMITS[command, old]
+    assert _parsed(command, old, "90")[new] == _parsed(command, f"--{new}", "1m30s")[new] == 90.0
+    shown = CliRunner().invoke(group, [*command.split(), "--help"]).output
+    assert old not in shown and f"--{new} TIME" in shown
+
+
+def test_the_old_name_of_a_limit_may_still_follow_a_program() -> None:
+    params = _parsed("minify", "train.py", "--limit-time", "5m", "--limit", "3")
+    assert (params["budget"], params["limit"]) == (300.0, None)
+
+
+@pytest.mark.parametrize("text", ["0", "soon", "-3", "2 weeks", "m", "1e3"])
+def test_what_is_no_duration(text: str) -> None:
+    with pytest.raises(ToolError, match=f"{text} is not a duration"):
+        _parsed("sweep", "--limit", text)
+
+
+@pytest.mark.parametrize("seconds", [0.5, 7.0, 60.0, 90.0, 300.0, 3600.0, 5400.0])
+def test_a_duration_is_read_as_it_was_written(seconds: float) -> None:
+    assert read_duration(write_duration(seconds)) == seconds
+
+
+@pytest.mark.parametrize("command", ["run", "fix", "tune", "minify", "check", "preflight"])
+def test_every_option_of_a_program_command_has_a_heading(command: str) -> None:
+    text = CliRunner().invoke(group, [command, "--help"]).output
+    others = text.partition("Other options:\n")[2].split("\n")
+    names = {line.split()[0].strip(",") for line in others if line.strip().startswith("-")}
+    assert names <= {"--list", "-h", "--help"}

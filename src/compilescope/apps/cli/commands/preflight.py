@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
@@ -32,6 +32,8 @@ GROUP = "Hardware"
 
 class _PreflightCommand(ProgramCommand):
     may_follow = frozenset({"devices", "fail_on", "as_json"})
+
+    headings: ClassVar[dict[str, tuple[str, ...]]] = {"What to check": ("devices", "fail_on")}
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_usage(ctx, formatter)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compilescope.apps.cli.commands.registry.output import print_blocks, table_name
-from compilescope.apps.cli.options import json_option, print_json, write_whole
+from compilescope.apps.cli.options import json_option, limit_option, print_json, write_whole
 from compilescope.apps.cli.progress import working
 from compilescope.base.errors import ToolError
 
@@ -57,15 +57,7 @@ _FATES = {
 @click.option(
     "--allow-fewer", is_flag=True, help="Accept a download with far fewer IDs than before."
 )
-@click.option(
-    "--timeout",
-    "limit_s",
-    type=click.FloatRange(0, min_open=True),
-    default=120.0,
-    show_default=True,
-    metavar="S",
-    help="Time limit for the download.",
-)
+@limit_option("the download", 120.0, old_name="--timeout")
 @click.option(
     "--against",
     type=_PATH,
@@ -84,7 +76,7 @@ def update(
     restore: bool,
     ca_file: Path | None,
     allow_fewer: bool,
-    limit_s: float,
+    limit: float,
     against: Path | None,
     record: bool,
     history: Path | None,
@@ -108,7 +100,7 @@ def update(
         after = read_table(source)
     elif address is not None:
         fewest = 0 if allow_fewer else _known_ids(before)
-        after, kept = _downloaded(address, ca_file, limit_s, fewest)
+        after, kept = _downloaded(address, ca_file, limit, fewest)
     else:
         after = _restored()
     if before is None:
