@@ -142,6 +142,7 @@ class Stage:
         (folder / "model.log").write_bytes(lzma.decompress(log.read_bytes()))
         (folder / "models").mkdir()
         for name, text in shown_files(page).items():
+            (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text)
         shutil.copytree(run, self.runs / run.name)
 

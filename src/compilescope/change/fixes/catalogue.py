@@ -12,13 +12,16 @@ import msgspec
 
 import compilescope.change.fixes.breaks as breaks
 import compilescope.change.fixes.recompiles as recompiles
-from compilescope.base.plugins import carried, discover, public_modules
+from compilescope.base.plugins import carried, discover, plugged, public_modules
 from compilescope.change.fixes.fix import Fix
 from compilescope.change.fixes.index import INDEX, Indexed
 from compilescope.change.fixes.patch import Patch
 from compilescope.change.fixes.subject import Subject
 from compilescope.knowledge.findings.breaks import BreakFinding
 from compilescope.knowledge.source.refusals import NotMeant, Refused
+
+GROUP = "compilescope.fixes"
+"""The entry points of packages that bring fixes of their own."""
 
 
 @cache
@@ -28,6 +31,8 @@ def all_fixes() -> tuple[Fix, ...]:
         for package in (breaks, recompiles)
         for fix in discover(package, "FIX", Fix, several="FIXES")
     ]
+    known = {fix.id for fix in found}
+    found += [fix for fixes in _plugged().values() for fix in fixes if fix.id not in known]
     return tuple(sorted(found, key=lambda fix: (fix.order, fix.id)))
 
 
@@ -79,6 +84,13 @@ def _entries(keys: Set[str]) -> dict[str, Indexed]:
     for module in _modules():
         if module not in known:
             named |= {name: each for name, each in indexed(module).items() if keys & {*each.rules}}
+    for module in _plugged():
+        theirs = indexed(module)
+        named |= {
+            name: each
+            for name, each in theirs.items()
+            if name not in INDEX and keys & {*each.rules}
+        }
     return named
 
 
@@ -103,7 +115,14 @@ def _fix(name: str, entry: Indexed) -> Fix:
     return next(fix for fix in _fixes(entry.module) if fix.id == name)
 
 
+@cache
+def _plugged() -> dict[str, tuple[Fix, ...]]:
+    return plugged(GROUP, "FIX", Fix, several="FIXES")
+
+
 def _fixes(module: str) -> tuple[Fix, ...]:
+    if module in _plugged():
+        return _plugged()[module]
     return carried(f"{__package__}.{module}", "FIX", Fix, several="FIXES")
 
 

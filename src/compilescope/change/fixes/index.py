@@ -146,6 +146,7 @@ INDEX: dict[str, Indexed] = {
             "category/unsupported-builtin",
         ),
     ),
+    "checkpoint-once": Indexed("breaks.dynamo_flags", 127, "config", ("GB0067",)),
     "class-at-top": Indexed(
         "breaks.class_at_top", 40, "source", ("GB0075", "GB0082", "GB8977", "outside-call")
     ),
