@@ -166,12 +166,10 @@ RUN_LIMIT_S = 300.0
 """The default of `--limit` for one run of a program. Chosen: room to compile on a busy machine."""
 
 
-class _Duration(click.ParamType):
+class _Duration(click.types.StringParamType):
     name = "time"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str):
             return float(value)
         seconds = read_duration(value)
@@ -185,7 +183,8 @@ class _OldName(click.Option):
     """An earlier name of the option `of`: hidden, it sets what that option sets."""
 
     def __init__(self, *args: Any, of: str, **more: Any) -> None:
-        super().__init__(*args, hidden=True, expose_value=False, **more)
+        more |= {"hidden": True, "expose_value": False}
+        super().__init__(*args, **more)
         self._of = of
 
     def add_to_parser(self, parser: Any, ctx: click.Context) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+from typing import ClassVar
+
 import click
 
 from compilescope.apps.cli.commands import runs
@@ -13,7 +16,7 @@ GROUP = "Share"
 class _RunsGroup(FolderGroup):
     """Takes `runs --all` as `runs list --all`."""
 
-    folder = runs
+    folder: ClassVar[ModuleType] = runs
     order = ("list", "tag", "export", "import", "clean")
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
