@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from typing import NoReturn
+from types import ModuleType
+from typing import ClassVar, NoReturn
 
 import click
 
@@ -38,8 +39,8 @@ OLD_NAMES = {name: "runs" for name in ("clean", "export", "import", "list", "tag
 class _CommandGroup(FolderGroup):
     """Commands under headings."""
 
-    folder = commands
-    order = tuple(name for names in GROUPS.values() for name in names)
+    folder: ClassVar[ModuleType] = commands
+    order: ClassVar[tuple[str, ...]] = tuple(name for names in GROUPS.values() for name in names)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in OLD_NAMES:

@@ -17,7 +17,7 @@ class _RunsGroup(FolderGroup):
     """Takes `runs --all` as `runs list --all`."""
 
     folder: ClassVar[ModuleType] = runs
-    order = ("list", "tag", "export", "import", "clean")
+    order: ClassVar[tuple[str, ...]] = ("list", "tag", "export", "import", "clean")
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # A shell that completes `runs ` wants the commands; it calls this without arguments.
