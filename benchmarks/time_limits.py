@@ -1,4 +1,4 @@
-"""How well `minify --limit-time` and `fix --budget` are kept: wall clock of the whole command.
+"""How well `minify --budget` and `fix --budget` are kept: wall clock of the whole command.
 
     python benchmarks/time_limits.py [--limits 20,60,120] [--only minify|fix] [--jobs 2]
 
@@ -58,7 +58,7 @@ def measure(command: str, program: str, limit: int, jobs: int, folder: Path) -> 
     (place / "train.py").write_text(PROGRAMS[program])
     tool = [sys.executable, "-m", "compilescope"]
     words = {
-        "minify": ["minify", "--limit-time", str(limit), "--jobs", str(jobs), "train.py"],
+        "minify": ["minify", "--budget", str(limit), "--jobs", str(jobs), "train.py"],
         "fix": ["fix", "--budget", f"{limit}s", "train.py"],
     }[command]
     begun = time.perf_counter()

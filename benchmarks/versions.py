@@ -85,6 +85,8 @@ def record(names: tuple[str, ...]) -> None:
     # Read late: another torch may have been recorded meanwhile.
     before = load_capabilities() if CAPABILITIES.exists() else SeenCapabilities()
     there = before.of(this_torch(), this_python()) or ()
+    if names != ("",):
+        known = {name for name in known if name.startswith(names)} | {*before.seen}
     found |= {name for name in there if name in known and not name.startswith(names)}
     if this_python() == before.python:
         after = before.with_torch(this_torch(), found, known)

@@ -94,7 +94,7 @@ def page(before: Path, after: Path) -> str:
         "```bash",
         "old/bin/compilescope run --dir runs train.py",
         "new/bin/compilescope run --dir runs train.py",
-        "compilescope list --dir runs",
+        "compilescope runs --dir runs",
         "compilescope compare --dir runs RUN_A RUN_B",
         "```",
         "",

@@ -79,6 +79,6 @@ def test_every_hook_and_command_has_its_words() -> None:
 
 
 def test_json_of_every_command_parses(tmp_path: Path) -> None:
-    for command in ("list", "clean --yes"):
+    for command in ("runs", "runs clean --yes", "list"):
         done = shell(f"compilescope {command} --json", tmp_path)
         assert isinstance(json.loads(done.stdout), dict)

@@ -35,11 +35,11 @@ MODELS = ROOT / "src" / "compilescope" / "scale" / "sweep" / "programs" / "trans
 BIN = str(Path(sys.executable).parent)
 BLOCKS = [block for path in pages() for block in command_blocks(path)]
 READERS = {
-    "show", "explain", "report", "list", "tag", "export", "import", "compare", "devices", "logs",
+    "show", "explain", "report", "runs", "compare", "devices", "logs",
     "agent-skill",
 }  # fmt: skip
 """Commands that start no program of the user's."""
-LISTS = {"learn", "fix --list", "tune --list", "demo --list", "clean --keep 5"}
+LISTS = {"learn", "fix --list", "tune --list", "demo --list", "runs clean --keep 5"}
 _ID = re.compile(r"(?<![\w.-])(?=[0-9a-f]*\d)[0-9a-f]{3,4}(?![\w.-])")
 """A run by the start of its id, as the pages name one."""
 _ROLES = ("AUTHOR", "COMMITTER")
@@ -142,6 +142,7 @@ class Stage:
         (folder / "model.log").write_bytes(lzma.decompress(log.read_bytes()))
         (folder / "models").mkdir()
         for name, text in shown_files(page).items():
+            (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text)
         shutil.copytree(run, self.runs / run.name)
 

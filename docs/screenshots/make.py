@@ -11,7 +11,7 @@ is the page down to its end, or to its first 12,000 pixels, in parts. NAME.html 
 
 It needs Chromium and the packages of `pip install -e ".[dev]"`; the run named generate needs
 transformers too, and the one named gpu the file docs/screenshots/gpu.zip (a run on a GPU, written
-by `compilescope export`). A run that lacks what it needs is left out, with a message.
+by `compilescope runs export`). A run that lacks what it needs is left out, with a message.
 
 Pictures of the dashboard are made by dashboard.py beside it.
 """

@@ -37,10 +37,19 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("before", ["show", "explain", "report", "compare bbbbbb", "check --run"])
+@pytest.mark.parametrize(
+    "before", ["show", "explain", "report", "compare bbbbbb", "check --run", "runs tag", "tag"]
+)
 def test_runs_are_completed_by_their_ids(home: Path, before: str) -> None:
     found = completed(f"compilescope {before} a1", home)
     assert sorted(found) == ["plain,a1b2c3-train", "plain,a1ffff-tour"]
+
+
+def test_commands_of_a_group_are_completed(home: Path) -> None:
+    names = ["list", "tag", "export", "import", "clean"]
+    assert completed("compilescope runs ", home) == [f"plain,{name}" for name in names]
+    assert completed("compilescope ex", home) == ["plain,explain"]
+    assert completed("compilescope runs --artifacts --js", home) == ["plain,--json"]
 
 
 def test_runs_of_another_folder(home: Path, tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def _fixed(folder: Path, **fields: Any) -> SearchResult:
         (("train.py", "--rule", "nope"), "No fix is named nope"),
         (("train.py", "--write", "--script"), "not both"),
         (("--script", "--torchrun", "train.py"), "--script cannot be used with --torchrun"),
-        (("--output", "x.py", "train.py"), "--output needs --script"),
+        (("--write", "--output", "x.py", "train.py"), "--write or --output"),
         (("train.py", "--force"), "--force needs"),
         (("--backend", "eager", "train.py"), "--backend needs"),
         (("--script", "--output", "no/such/x.py", "train.py"), "does not exist"),

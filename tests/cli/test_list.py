@@ -1,4 +1,4 @@
-"""`compilescope list`: what is kept whole on a narrow terminal, and what runs hold."""
+"""`compilescope runs list`: what is kept whole on a narrow terminal, and what runs hold."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_terminal_gets_two_screens(home: Path) -> None:
         store(RUNS["full"], home, f"e{number:05}-full")
     text = called(home, "list", stream=Terminal())
     assert len(text.splitlines()) < 48
-    assert text.splitlines()[-1].startswith("Everything: compilescope list --all")
+    assert text.splitlines()[-1].startswith("Everything: compilescope runs --all")
     assert called(home, "list", "--all", stream=Terminal()).count("-full") == 60
 
 

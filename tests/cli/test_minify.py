@@ -42,7 +42,7 @@ def _minify(*words: str) -> object:
         ((), "No program given"),
         (("nope.py",), "There is no file nope.py"),
         (("program.py", "--site", "here"), "not FILE:LINE"),
-        (("program.py", "--limit-time", "soon"), "is not a time"),
+        (("program.py", "--budget", "soon"), "is not a duration"),
         (("program.py", "--resume"), "nothing to resume"),
         (("program.py", "-o", "no/such/x.py"), "the folder no/such does not exist"),
         (("program.py", "-o", "."), "it is a folder"),
@@ -145,7 +145,7 @@ def test_an_interrupted_check_is_resumed(
         # The time is nearly over once five calls were made, however long those took.
         over = 1000 - deadline.closing_s(1000) - 0.5
         patch.setattr(deadline, "clock", lambda: over if calls.read_text().count("\n") >= 5 else 0)
-        words = ("--check", check, "--jobs", "1", "--limit-time", "1000")
+        words = ("--check", check, "--jobs", "1", "--budget", "1000")
         assert _minify("notes.txt", *words) == 0
     assert "--resume continues" in capsys.readouterr().out
     assert (folder / ".notes.min.txt.minify.json").exists()

@@ -254,14 +254,14 @@ def test_what_is_no_table_changes_nothing(run: Run, server: Server, path: str, s
 
 def test_a_slow_server_is_left(run: Run, server: Server) -> None:
     trust = ("--ca-file", server.authority)
-    done = run("update", "--from", f"{server.url}/slow.json", *trust, "--timeout", "0.3")
+    done = run("update", "--from", f"{server.url}/slow.json", *trust, "--limit", "0.3")
     assert done.status == 2 and "within 0.3 s" in done.err
 
 
 def test_a_silent_server_is_left(run: Run) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"https://localhost:{silent.getsockname()[1]}/x.json"
-        done = run("update", "--from", url, "--timeout", "0.3")
+        done = run("update", "--from", url, "--limit", "0.3")
     assert done.status == 2 and "within 0.3 s" in done.err
 
 

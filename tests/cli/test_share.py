@@ -1,4 +1,4 @@
-"""`compilescope export` and `compilescope import`, as a user runs them."""
+"""`compilescope runs export` and `compilescope runs import`, as a user runs them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from click.testing import CliRunner, Result
 
 import samples
 from compilescope.apps.cli.commands.explain import COMMAND as EXPLAIN
-from compilescope.apps.cli.commands.export import COMMAND as EXPORT
+from compilescope.apps.cli.commands.runs.export import COMMAND as EXPORT
 from compilescope.apps.cli.commands.show import COMMAND as SHOW
 from compilescope.base.errors import ToolError
 from compilescope.record.header import read_header, write_header
 from sharing import secret_programs
 
 # `import` is a word of Python's: the module can only be named in a string.
-IMPORT = importlib.import_module("compilescope.apps.cli.commands.import").COMMAND
+IMPORT = importlib.import_module("compilescope.apps.cli.commands.runs.import").COMMAND
 RUN = "abc123-full"
 
 
@@ -183,7 +183,7 @@ def command_line(*words: object, **options: Any) -> subprocess.CompletedProcess[
 
 
 def test_the_commands_are_there(tmp_path: Path) -> None:
-    help_text = command_line("--help").stdout
+    help_text = command_line("runs", "--help").stdout
     assert re.search(r"^  export\b", help_text, re.M) and re.search(r"^  import\b", help_text, re.M)
     assert "Usage: " in command_line("import", "--help").stdout
     done = command_line("import", tmp_path / "missing.zip")

@@ -1,4 +1,4 @@
-"""`compilescope tag` and `compilescope list --tag`, as a user runs them."""
+"""`compilescope runs tag` and `compilescope runs list --tag`, as a user runs them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 import samples
-from compilescope.apps.cli.commands.export import COMMAND as EXPORT
-from compilescope.apps.cli.commands.list import COMMAND as LIST
-from compilescope.apps.cli.commands.tag import COMMAND as TAG
+from compilescope.apps.cli.commands.runs.export import COMMAND as EXPORT
+from compilescope.apps.cli.commands.runs.list import COMMAND as LIST
+from compilescope.apps.cli.commands.runs.tag import COMMAND as TAG
 from compilescope.base.errors import ToolError
 
 

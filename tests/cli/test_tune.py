@@ -179,7 +179,7 @@ def test_options_reach_the_search_and_the_rest_is_the_programs(found: _Tune, fol
         (("--only", "magic", "train.py"), "No candidate is named magic"),
         (("--step", "train.py", "train.py"), "does not name a function"),
         (("--write", "--script", "train.py"), "not both"),
-        (("--output", "x.py", "train.py"), "--output needs --script"),
+        (("--write", "--output", "x.py", "train.py"), "--write or --output"),
         (("--budget", "soon", "train.py"), "not a duration"),
         (("--backend", "eager", "train.py"), "--backend needs"),
         (("broken.py",), "not valid Python"),

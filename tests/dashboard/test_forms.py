@@ -46,7 +46,6 @@ TEXTS = {
     "site": "model.py:3",
     "step": "model.py:build",
     "budget": "2m",
-    "limit_time": "90",
     "padding": "8",
 }
 RUN = "abc123-sample"

@@ -161,7 +161,7 @@ def test_an_answer_that_cannot_be_judged(answer: str, words: str, tmp_path: Path
 def test_an_answer_has_a_time_limit(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text("import time\ntime.sleep(600)\n")
-    done = learn_apart("2", "--check", path, "--timeout", "1")
+    done = learn_apart("2", "--check", path, "--limit", "1")
     assert done.returncode == 2
     assert "did not finish within 1 seconds" in done.stderr
 

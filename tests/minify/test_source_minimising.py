@@ -195,7 +195,7 @@ def test_a_module_with_relative_imports_and_arguments(tmp_path: Path) -> None:
         "f(torch.ones(int(sys.argv[1])))\n"
     )
     done = subprocess.run(
-        _command("--limit-time", "30", "--json", "-m", "pack.train", "3", "--predicate", "break"),
+        _command("--budget", "30", "--json", "-m", "pack.train", "3", "--predicate", "break"),
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         timeout=1200,

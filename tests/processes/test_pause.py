@@ -147,7 +147,7 @@ def test_a_sweep_that_is_stopped_at_a_terminal_has_no_timeouts(tmp_path: Path) -
     """The worker processes keep the time of their programs."""
     (tmp_path / "programs").mkdir()
     (tmp_path / "programs" / "waits.py").write_text(PROGRAM)
-    words = ["sweep", "programs", "--jobs", "1", "--timeout", str(LIMIT_S), "--dir", "runs"]
+    words = ["sweep", "programs", "--jobs", "1", "--limit", str(LIMIT_S), "--dir", "runs"]
     shell, terminal = pty.fork()
     if shell == 0:
         # The child of a fork in a test session may only become something else.

@@ -22,7 +22,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int, dict[str
     """A sweep over programs without torch, one for each state."""
     folder = tmp_path_factory.mktemp("quick")
     write_programs(folder, QUICK)
-    limits = ("--timeout", "280", "--memory", "0.3")
+    limits = ("--limit", "280", "--memory", "0.3")
     return folder, *swept(folder, "list.txt", "--jobs", "2", *limits)
 
 
@@ -43,7 +43,7 @@ def test_every_job_ends_in_one_state_with_its_reason(quick: Any) -> None:
 
 def test_a_program_without_an_end_meets_the_time_limit(tmp_path: Path) -> None:
     write_programs(tmp_path, {"hang.py": HANG})
-    status, value = swept(tmp_path, "list.txt", "--jobs", "1", "--timeout", "1")
+    status, value = swept(tmp_path, "list.txt", "--jobs", "1", "--limit", "1")
     (job,) = value["jobs"]
     assert (status, job["state"], value["pass_rate"]) == (1, "timeout", 0)
     assert "time limit of 1 s" in job["reason"]
@@ -60,7 +60,7 @@ def test_a_sweep_is_a_run_like_any_other(quick: Any, tmp_path: Path) -> None:
     folder, _, value = quick
     run = value["run"]
     listed = asked(folder, "list").stdout
-    assert "sweep list.txt --jobs 2 --timeout 280 --memory 0.3" in listed
+    assert "sweep list.txt --jobs 2 --limit 280 --memory 0.3" in listed
     shown = asked(folder, "show", run).stdout
     assert "1 of 5 jobs ok" in shown and "imported torch:" in shown
     assert json.loads(asked(folder, "show", run, "--json").stdout) == value

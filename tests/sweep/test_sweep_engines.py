@@ -32,7 +32,7 @@ def test_local_and_ray_give_the_same_findings(tmp_path: Path) -> None:
     programs |= {f"sub/{name}": TORCH[name] for name in ("broken.py", "killed.py")}
     (tmp_path / "sub").mkdir()
     write_programs(tmp_path, programs)
-    words = ("list.txt", "--jobs", "2", "--timeout", "120")
+    words = ("list.txt", "--jobs", "2", "--limit", "120")
     status, local = swept(tmp_path, *words)
     assert status == 1 and local["states"] == {"ok": 2, "failed": 1, "crashed": 2}
     status, ray = swept(tmp_path, *words, "--engine", "ray")

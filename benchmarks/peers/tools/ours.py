@@ -15,7 +15,7 @@ def watch(program: Program, folder: Path) -> Answer:
 
 
 def shrink(program: Program, folder: Path) -> Answer:
-    options = ["--predicate", "crash", "--limit-time", f"{LIMIT_S - 60}s", "-o", "repro.py"]
+    options = ["--predicate", "crash", "--budget", f"{LIMIT_S - 60}s", "-o", "repro.py"]
     answer = asked(_command("minify", *options, copied(program, folder).name), folder)
     if (repro := folder / "repro.py").is_file():
         answer.repro = repro.read_text()

@@ -167,7 +167,7 @@ class Follower:
 
 
 def is_written(path: str) -> bool | None:
-    """Has any process of this machine the file open for writing? None: nobody can tell."""
+    """Return whether a process of this machine has the file open for writing; None if unknown."""
     try:
         wanted = os.stat(path)
         processes = [name for name in os.listdir("/proc") if name.isdigit()]

@@ -11,7 +11,7 @@ Interval = tuple[float, float]
 
 
 def too_wide(value: float | None, interval: Interval | None) -> bool:
-    """An interval wider than the figure: the figure says nothing. Without one nobody can tell."""
+    """Return whether the interval is wider than the figure itself; False without an interval."""
     if value is None or interval is None:
         return False
     low, high = interval

@@ -68,7 +68,7 @@ def read_header(folder: Path) -> RunHeader:
     except FileNotFoundError:
         raise ToolError(
             f"{folder} is not a run: it has no {FILE_NAME}.",
-            hint="`compilescope list` shows the runs.",
+            hint="`compilescope runs` lists them.",
         ) from None
     except OSError as error:
         raise ToolError(f"The run in {folder} cannot be read: {error.strerror}.") from None

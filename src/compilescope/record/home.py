@@ -89,7 +89,7 @@ def list_runs(home: Path) -> tuple[list[tuple[Path, RunHeader]], list[tuple[Path
 def find_run(home: Path, wanted: str | None) -> Path:
     """The run called `wanted`: a folder, an id, the start of one, or None for the latest."""
     if wanted == "":
-        raise ToolError("The run's ID is empty.", hint="`compilescope list` shows the runs.")
+        raise ToolError("The run's ID is empty.", hint="`compilescope runs` lists them.")
     if wanted and (Path(wanted) / FILE_NAME).is_file():
         return Path(wanted)
     runs, unreadable = list_runs(home)
@@ -111,7 +111,7 @@ def find_run(home: Path, wanted: str | None) -> Path:
     if not matches:
         raise ToolError(
             f"No run in {home} starts with {wanted!r}.",
-            hint="`compilescope list` shows the runs." if names else _NO_RUNS,
+            hint="`compilescope runs` lists them." if names else _NO_RUNS,
         )
     shown = ", ".join(folder.name for folder in matches[:5])
     more = f" and {len(matches) - 5} more" if len(matches) > 5 else ""

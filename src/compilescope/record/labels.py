@@ -83,7 +83,7 @@ def read_labels(folder: Path) -> Labels:
 
 
 def tags_of(folder: Path) -> tuple[str, ...]:
-    """None of a file that is damaged: `compilescope tag` says what is wrong with it."""
+    """None of a file that is damaged: `compilescope runs tag` says what is wrong with it."""
     try:
         return read_labels(folder).tags
     except ToolError:

@@ -65,8 +65,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     quotes: Mapping[str, Quote] = msgspec.field(default_factory=dict)
     """What a language model said of causes, by fingerprint."""
     drawn: int | None = None
-    """No more causes than this are drawn in any way, but for `only`: of a long run no others are
-    explained."""
+    """The number of causes that the report shows. None: all. The cause `only` is always shown."""
     only: int | None = None
     """The number of the one cause that is drawn: of a long run the fixes are asked about it alone,
     and without a limit."""

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from contextlib import suppress
 from types import ModuleType
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 import click
 
 from compilescope.apps.cli import commands
-from compilescope.apps.cli.options import SuggestingGroup
+from compilescope.apps.cli.options import FolderGroup
 from compilescope.apps.cli.streams import guard_streams, leave, open_streams, say, settle_streams
 from compilescope.base.errors import ToolError, as_limit
-from compilescope.base.plugins import public_modules
 from compilescope.base.processes.child_signal import hear_children
 from compilescope.base.processes.deadline import begin_command
 from compilescope.base.settings import AUTO_RUN, JOURNALS, set_variable, state_folder
@@ -27,26 +25,28 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Numbers": ("diff", "bench"),
     "Hardware": ("preflight", "devices"),
     "Gate": ("check",),
-    "Share": ("report", "serve", "export", "import", "list", "tag", "clean", "agent-skill"),
+    "Share": ("report", "serve", "runs", "agent-skill"),
     "Learn": ("learn", "demo", "registry"),
 }
 """The headings of `--help` in the order in which a user meets them. A command names its own in
 `GROUP`; here is only the order within each."""
 
 
-class _CommandGroup(SuggestingGroup):
-    """Commands under headings, each imported when it is asked for."""
+OLD_NAMES = {name: "runs" for name in ("clean", "export", "import", "list", "tag")}
+"""Commands that were of their own and now belong to a group. Both names work; help has the new."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        names = {name.replace("_", "-") for name in public_modules(commands)}
-        ordered = [name for group in GROUPS.values() for name in group if name in names]
-        return ordered + sorted(names - set(ordered))
+
+class _CommandGroup(FolderGroup):
+    """Commands under headings."""
+
+    folder: ClassVar[ModuleType] = commands
+    order: ClassVar[tuple[str, ...]] = tuple(name for names in GROUPS.values() for name in names)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.list_commands(ctx):
-            return None
-        command: click.Command = _module(cmd_name).COMMAND
-        return command
+        if cmd_name in OLD_NAMES:
+            group = super().get_command(ctx, OLD_NAMES[cmd_name])
+            return group.get_command(ctx, cmd_name) if isinstance(group, click.Group) else None
+        return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         grouped: dict[str, list[tuple[str, str]]] = {heading: [] for heading in GROUPS}
@@ -55,15 +55,11 @@ class _CommandGroup(SuggestingGroup):
         for name in names:
             command = self.get_command(ctx, name)
             if command is not None and not command.hidden:
-                rows = grouped.setdefault(_module(name).GROUP, [])
+                rows = grouped.setdefault(self.import_command(name).GROUP, [])
                 rows.append((name.ljust(widest), command.get_short_help_str(100)))
         for heading, rows in grouped.items():
             with formatter.section(heading):
                 formatter.write_dl(rows)
-
-
-def _module(name: str) -> ModuleType:
-    return importlib.import_module(f"{commands.__name__}.{name.replace('-', '_')}")
 
 
 @click.group(

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from types import ModuleType
+from typing import IO, TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import click
 
 from compilescope.apps.cli.streams import put_json
+from compilescope.base.durations import read_duration, write_duration
+from compilescope.base.errors import ToolError
+from compilescope.base.plugins import public_modules
 from compilescope.base.settings import read_settings, wants_colour
 from compilescope.base.texts import one_line
 
@@ -105,7 +110,6 @@ def in_home(given: Path | None) -> list[str]:
 def registry_pages() -> Pages:
     """Where links to graph breaks lead: COMPILESCOPE_REGISTRY_SITE, the project's registry-site,
     or the site that was built on this machine."""
-    from compilescope.base.errors import ToolError
     from compilescope.base.project import read_project
     from compilescope.knowledge.registry.pages import find_pages
 
@@ -144,7 +148,7 @@ def delivery_options(function: F) -> F:
     """Of commands that hand out a changed program."""
     words = "Write even if git has uncommitted changes or the file exists."
     function = click.option("--force", is_flag=True, help=words)(function)
-    words = "For --script: the file to write."
+    words = "As --script, but write FILE."
     file = click.Path(path_type=Path)
     return click.option("--output", type=file, metavar="FILE", help=words)(function)
 
@@ -153,6 +157,67 @@ def isolated_option(function: F) -> F:
     """Of commands that run a program many times."""
     words = "Run the program in a temporary copy of the working folder."
     return click.option("--isolated", is_flag=True, help=words)(function)
+
+
+# Two limits of time, with one name each: `--limit` for one run, `--budget` for the whole command.
+
+
+RUN_LIMIT_S = 300.0
+"""The default of `--limit` for one run of a program. Chosen: room to compile on a busy machine."""
+
+
+class _Duration(click.types.StringParamType):
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return float(value)
+        seconds = read_duration(value)
+        if seconds is None:
+            name = param.opts[0] if param is not None else ""
+            raise ToolError(f"{value} is not a duration.", hint=f"Use {name} 90s, 2m or 1h.")
+        return seconds
+
+
+class _OldName(click.Option):
+    """An earlier name of the option `of`: hidden, it sets what that option sets."""
+
+    def __init__(self, *args: Any, of: str, **more: Any) -> None:
+        more |= {"hidden": True, "expose_value": False}
+        super().__init__(*args, **more)
+        self._of = of
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        name, self.name = self.name, self._of
+        super().add_to_parser(parser, ctx)
+        self.name = name
+
+
+def limit_option(
+    of: str, default: float | None = None, *, usual: str = "", old_name: str | None = None
+) -> Callable[[F], F]:
+    """The time limit for one run, in seconds. `usual` says what holds without `default`."""
+    words = f" [default: {usual or (write_duration(default) if default else 'none')}]"
+    return _time_option("limit", f"Time limit for {of}: 90s, 2m, 1h.{words}", default, old_name)
+
+
+def budget_option(of: str, then: str = "", *, old_name: str | None = None) -> Callable[[F], F]:
+    """The time limit for the whole command, in seconds. `then`: what it does when time is over."""
+    more = f" {then}" if then else ""
+    return _time_option("budget", f"Time limit for {of}: 90s, 2m, 1h.{more}", None, old_name)
+
+
+def _time_option(
+    name: str, words: str, default: float | None, old_name: str | None
+) -> Callable[[F], F]:
+    def decorate(function: F) -> F:
+        if old_name is not None:
+            function = click.option(old_name, cls=_OldName, of=name)(function)
+        return click.option(
+            f"--{name}", type=_Duration(), default=default, metavar="TIME", help=words
+        )(function)
+
+    return decorate
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -175,3 +240,25 @@ class SuggestingGroup(click.Group):
             guess = f" Did you mean {' or '.join(near)}?" if near else ""
             ctx.fail(f"No such command {args[0]!r}.{guess}")
         return super().resolve_command(ctx, args)
+
+
+class FolderGroup(SuggestingGroup):
+    """Commands that are the public modules of a package, each imported when it is asked for."""
+
+    folder: ClassVar[ModuleType]
+    order: ClassVar[tuple[str, ...]] = ()
+    """The names that come first, in this order; the others follow by name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        names = {name.replace("_", "-") for name in public_modules(self.folder)}
+        ordered = [name for name in self.order if name in names]
+        return ordered + sorted(names - set(ordered))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command: click.Command = self.import_command(cmd_name).COMMAND
+        return command
+
+    def import_command(self, name: str) -> ModuleType:
+        return importlib.import_module(f"{self.folder.__name__}.{name.replace('-', '_')}")

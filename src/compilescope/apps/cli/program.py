@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 Words = tuple[str, tuple[str, ...]]
 """How the program is named (a script, a module, ...), and its words."""
+_SHARED_HEADINGS = {
+    "The program": (
+        *("_m", "_c", "_pytest", "_torchrun", "compile_all", "compile_names", "backend"),
+        *("python", "isolated", "run"),
+    ),
+    "Output": ("quiet", "everything", "as_json", "home"),
+}
+"""The headings of options that several commands have."""
 MODES = {"-m": "module", "-c": "code", "--pytest": "pytest", "--torchrun": "torchrun"}
 
 
@@ -36,6 +44,8 @@ class ProgramCommand(click.Command):
     may_follow: ClassVar[frozenset[str]] = frozenset()
     takes_stdin: ClassVar[bool] = True
     """Can the program be `-`?"""
+    headings: ClassVar[dict[str, tuple[str, ...]]] = {}
+    """Of the command's own options in `--help`, each with the names of parameters."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         takes_value = {
@@ -114,6 +124,20 @@ class ProgramCommand(click.Command):
             if option.name in self.may_follow
             for name in (*option.opts, *option.secondary_opts)
         }
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = {}
+        for param in self.get_params(ctx):
+            row = param.get_help_record(ctx)
+            if row is not None:
+                rows[param.name] = row
+        for heading, names in (*self.headings.items(), *_SHARED_HEADINGS.items()):
+            found = [rows.pop(name) for name in names if name in rows]
+            if found:
+                with formatter.section(heading):
+                    formatter.write_dl(found)
+        with formatter.section("Other options"):
+            formatter.write_dl(list(rows.values()))
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         name = f"compilescope {self.name}"

@@ -16,13 +16,15 @@ import msgspec
 
 import compilescope.change.fixes.breaks as breaks
 import compilescope.change.fixes.recompiles as recompiles
-from compilescope.base.plugins import carried, discover, public_modules
+from compilescope.base.plugins import carried, discover, plugged, public_modules
 from compilescope.change.fixes.fix import Fix, Kind
 from compilescope.change.fixes.patch import Patch
 from compilescope.change.fixes.subject import Subject
 from compilescope.knowledge.findings.breaks import BreakFinding
 from compilescope.knowledge.source.refusals import NotMeant, Refused
 
+GROUP = "compilescope.fixes"
+"""The entry points of packages that bring fixes of their own."""
 INDEX = Path(__file__).with_name("index.json")
 
 
@@ -48,6 +50,8 @@ def all_fixes() -> tuple[Fix, ...]:
         for package in (breaks, recompiles)
         for fix in discover(package, "FIX", Fix, several="FIXES")
     ]
+    known = {fix.id for fix in found}
+    found += [fix for fixes in _plugged().values() for fix in fixes if fix.id not in known]
     return tuple(sorted(found, key=lambda fix: (fix.order, fix.id)))
 
 
@@ -101,6 +105,13 @@ def _entries(keys: Set[str]) -> dict[str, Indexed]:
     for module in _modules():
         if module not in known:
             named |= {name: each for name, each in indexed(module).items() if keys & {*each.rules}}
+    for module in _plugged():
+        theirs = indexed(module)
+        named |= {
+            name: each
+            for name, each in theirs.items()
+            if name not in index() and keys & {*each.rules}
+        }
     return named
 
 
@@ -125,7 +136,14 @@ def _fix(name: str, entry: Indexed) -> Fix:
     return next(fix for fix in _fixes(entry.module) if fix.id == name)
 
 
+@cache
+def _plugged() -> dict[str, tuple[Fix, ...]]:
+    return plugged(GROUP, "FIX", Fix, several="FIXES")
+
+
 def _fixes(module: str) -> tuple[Fix, ...]:
+    if module in _plugged():
+        return _plugged()[module]
     return carried(f"{__package__}.{module}", "FIX", Fix, several="FIXES")
 
 

@@ -59,6 +59,7 @@ _FLAGS = {
     "graph_break_on_nn_param_ctor": "the fix `parameter-traced`",
     "recompile_limit": "the fix `raised-limit`",
     "reorderable_logging_functions": "the fix `print-after-graph`",
+    "skip_fwd_side_effects_in_bwd_under_checkpoint": "the fix `checkpoint-once`",
     "trace_autograd_ops": "the fix `autograd-traced`",
 }
 _SETTINGS = {

@@ -25,13 +25,15 @@ from compilescope.instrument.torchapi.times.region_times import Timing
 from compilescope.instrument.torchapi.times.step_profiler import StepProfiler
 from compilescope.record.bodies import HookUnavailable
 
+GROUP = "compilescope.hooks"
+"""The entry points of packages that bring hooks of their own."""
 _Swap = tuple[str, Any, Any]
 """A name, what it is bound to, and what it is to be bound to."""
 
 
 def all_hooks() -> list[Hook]:
     """In the order of their ids, whichever files they are in."""
-    found = discover(hooks_package, "HOOK", Hook, several="HOOKS")
+    found = discover(hooks_package, "HOOK", Hook, several="HOOKS", group=GROUP)
     return sorted(found, key=lambda hook: hook.id)
 
 

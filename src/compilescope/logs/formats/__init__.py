@@ -8,8 +8,11 @@ from functools import cache
 from compilescope.base.plugins import discover
 from compilescope.logs.format import Format
 
+GROUP = "compilescope.formats"
+"""The entry points of packages that bring formats of their own."""
+
 
 @cache
 def all_formats() -> tuple[Format, ...]:
     """Found once, not for each of thousands of files."""
-    return tuple(discover(sys.modules[__name__], "FORMAT", Format))
+    return tuple(discover(sys.modules[__name__], "FORMAT", Format, group=GROUP))

@@ -87,7 +87,7 @@ class SweepOptions(msgspec.Struct, frozen=True, kw_only=True):
         options: dict[str, Any] = {
             "--backend": self.backend or None,
             "--device": self.device or None,
-            "--timeout": self.seconds,
+            "--limit": self.seconds,
             "--compile-all": self.compile_all or None,
             "--bench": self.bench or None,
             "--diff": self.diff or None,

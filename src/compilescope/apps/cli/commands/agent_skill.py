@@ -189,7 +189,7 @@ For `diff`, `build()` in model.py returns `(model, args)` or `(model, args, kwar
 Something that cannot be fixed: make a small script for a bug report:
 
 ```bash
-compilescope minify --json --limit-time 5m -o repro.py train.py
+compilescope minify --json --budget 5m -o repro.py train.py
 ```
 
 From a log of a run that you cannot repeat:

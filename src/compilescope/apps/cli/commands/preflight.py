@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
@@ -35,6 +35,8 @@ GROUP = "Hardware"
 
 class _PreflightCommand(ProgramCommand):
     may_follow = frozenset({"devices", "fail_on", "as_json"})
+
+    headings: ClassVar[dict[str, tuple[str, ...]]] = {"What to check": ("devices", "fail_on")}
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_usage(ctx, formatter)

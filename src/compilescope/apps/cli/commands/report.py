@@ -129,5 +129,5 @@ def _all_runs(folder: Path, tag: str | None) -> list[Path]:
     found = [path for path, _ in runs if tag is None or tag in tags_of(path)]
     if not found:
         what = f"has the tag {tag!r}" if tag is not None else "is readable"
-        raise ToolError(f"No run in {folder} {what}.", hint="`compilescope list` shows the runs.")
+        raise ToolError(f"No run in {folder} {what}.", hint="`compilescope runs` lists them.")
     return found

@@ -8,7 +8,7 @@ import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
@@ -174,9 +174,15 @@ _AROUND = 4
 _KEEPER = "compilescope.change.minify.repros:keep_failure"
 
 
+class _RunCommand(ProgramCommand):
+    headings: ClassVar[dict[str, tuple[str, ...]]] = {
+        "What to record": ("ir", "timed", "profile", "steps", "repro")
+    }
+
+
 @click.command(
     "run",
-    cls=ProgramCommand,
+    cls=_RunCommand,
     short_help="Run a program and show what torch.compile did with it.",
     help="Run a program unmodified, record everything torch.compile does, and print a summary.\n\n"
     "The program keeps its output, signals and exit status; the summary goes to stderr. "

@@ -234,16 +234,16 @@ CONSTRAINTS = Field(
 )
 
 
-def time_limit(of: str, words: str, default: str) -> Field:
-    """For one of the many processes of a search."""
+def time_limit(of: str, words: str = "", default: str = "") -> Field:
+    """For one run of the program, or one of the many processes of a search."""
     kind = Number(above=True)
     return Field("limit", f"Seconds for one {of}", kind, "--limit", help=words, default=default)
 
 
-def time_budget(shown: str) -> Field:
-    """For the whole search."""
+def time_budget(shown: str, label: str = "Time for the search") -> Field:
+    """For the whole command."""
     words = f"90s, 2m, 1h. {shown} [default: none]"
-    return Field("budget", "Time for the search", DURATION, "--budget", help=words)
+    return Field("budget", label, DURATION, "--budget", help=words)
 
 
 def check_compiled(values: Values) -> Iterator[tuple[str, str]]:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from compilescope.apps.dashboard.fields.choices import backends, bench_models
 from compilescope.apps.dashboard.fields.form import Form, Group, Values
-from compilescope.apps.dashboard.fields.kinds import Checks, Field, Flag, Number, OneOf, WholeNumber
-from compilescope.apps.dashboard.fields.shared import CONSTRAINTS, Backends, Builds
+from compilescope.apps.dashboard.fields.kinds import Checks, Field, Flag, OneOf, WholeNumber
+from compilescope.apps.dashboard.fields.shared import CONSTRAINTS, Backends, Builds, time_limit
 
 
 def _check(values: Values) -> Iterator[tuple[str, str]]:
@@ -140,14 +140,7 @@ FORM = Form(
                     help="For weights and inputs.",
                     default="0",
                 ),
-                Field(
-                    "timeout",
-                    "Seconds for one step",
-                    Number(above=True),
-                    "--timeout",
-                    help="Building, compiling, or one run.",
-                    default="600",
-                ),
+                time_limit("step", "Building, compiling, or one run.", "600"),
             ),
             more=True,
         ),

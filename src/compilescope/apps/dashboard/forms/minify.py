@@ -6,11 +6,9 @@ from pathlib import Path
 from compilescope.apps.dashboard.fields.choices import backends, devices
 from compilescope.apps.dashboard.fields.form import Form, Group, Values
 from compilescope.apps.dashboard.fields.kinds import (
-    DURATION,
     SITE,
     Field,
     Flag,
-    Number,
     OneOf,
     WholeNumber,
 )
@@ -20,6 +18,8 @@ from compilescope.apps.dashboard.fields.shared import (
     Backends,
     DeviceName,
     OutFile,
+    time_budget,
+    time_limit,
 )
 
 
@@ -105,20 +105,8 @@ FORM = Form(
                     help="The result does not depend on it.",
                     default="1",
                 ),
-                Field(
-                    "limit_time",
-                    "Stop after",
-                    DURATION,
-                    "--limit-time",
-                    help="90, 10m, 1h. The best so far is kept. [default: never]",
-                ),
-                Field(
-                    "candidate_time",
-                    "Seconds for one candidate",
-                    Number(0.1),
-                    "--candidate-time",
-                    help="[default: based on the program's run time]",
-                ),
+                time_budget("The best so far is kept.", "Stop after"),
+                time_limit("candidate", "[default: based on the program's run time]"),
                 Field("resume", "Resume", Flag(), "--resume", help="Continue a stopped minify."),
             ),
             more=True,

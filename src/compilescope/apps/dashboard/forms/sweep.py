@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from compilescope.apps.dashboard.fields.choices import backends
 from compilescope.apps.dashboard.fields.form import Form, Group, Values
 from compilescope.apps.dashboard.fields.kinds import Field, Flag, Number, OneOf, Text, WholeNumber
-from compilescope.apps.dashboard.fields.shared import Backends, RunId, SweepSource
+from compilescope.apps.dashboard.fields.shared import Backends, RunId, SweepSource, time_limit
 
 _PATTERN = Text(
     re.compile(r"[\w*?\[][\w*?\[\].,!-]*"),
@@ -93,13 +93,7 @@ FORM = Form(
                     "--jobs",
                     help="[default: half the cores]",
                 ),
-                Field(
-                    "timeout",
-                    "Seconds for one program",
-                    Number(above=True),
-                    "--timeout",
-                    default="300",
-                ),
+                time_limit("program", default="300"),
                 Field(
                     "memory",
                     "Memory for one program, in GB",

@@ -96,7 +96,8 @@ class CommandJob:
         if self.state != "lost" or self.begun is None or self.begun.pid is None:
             return None
         pid = self.begun.pid
-        return pid if is_running(pid, since=self.begun.started) else None
+        since = self.begun.pid_at or self.begun.started
+        return pid if is_running(pid, since=since) else None
 
     @property
     def line(self) -> str:
@@ -208,6 +209,8 @@ class Started(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     started: float
     pid: int | None = None
     """The command's own process."""
+    pid_at: float | None = None
+    """When it was there."""
 
 
 class StopOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

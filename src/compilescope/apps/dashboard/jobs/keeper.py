@@ -75,7 +75,9 @@ def keep(folder: Path, *, grace_s: float = GRACE_S, command: Sequence[str] | Non
 
     def note_pid(pid: int) -> None:
         with contextlib.suppress(OSError):
-            write_record(folder, STARTED, msgspec.structs.replace(started, pid=pid, pid_at=time.time()))
+            write_record(
+                folder, STARTED, msgspec.structs.replace(started, pid=pid, pid_at=time.time())
+            )
 
     status, reason = None, ""
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from compilescope.change.fixes.compilation.checkpointed import check_set_once
 from compilescope.change.fixes.compilation.settings import with_flags
 from compilescope.change.fixes.fix import Fix
 from compilescope.change.fixes.patch import Patch
@@ -144,6 +145,25 @@ PARAMETER_TRACED = Fix(
     propose=_sets({"graph_break_on_nn_param_ctor": False}),
 )
 
+CHECKPOINT_ONCE = Fix(
+    id="checkpoint-once",
+    title="set state once under checkpointing (skip_fwd_side_effects_in_bwd_under_checkpoint)",
+    rules=frozenset({"GB0067"}),
+    order=127,
+    kind="config",
+    why="A function under `torch.utils.checkpoint` runs again in the backward pass. With this flag, "
+    "what it sets outside of itself is set in the forward pass, and not again.",
+    propose=_sets(
+        {"skip_fwd_side_effects_in_bwd_under_checkpoint": True},
+        check_set_once,
+        lambda _: (
+            "What a checkpointed function sets outside of itself is set in the forward pass "
+            "alone. Eager mode may set it again in the backward pass."
+        ),
+    ),
+    observable=True,
+)
+
 FIXES = (
     CAPTURE_SCALARS,
     CAPTURE_SHAPES,
@@ -151,4 +171,5 @@ FIXES = (
     RNN_TRACED,
     AUTOGRAD_TRACED,
     PARAMETER_TRACED,
+    CHECKPOINT_ONCE,
 )

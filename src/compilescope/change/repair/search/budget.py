@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Literal
 
-from compilescope.base.errors import ToolError
 from compilescope.base.processes.deadline import Deadline
 from compilescope.change.repair.trials.workbench import Workbench
 
 SPENT = "not tried: the time budget ran out"
 CUT = "not all fixes for it were tried: the time budget ran out"
 OUT_OF_TIME = frozenset({SPENT, CUT})
-_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _ROOM = 1.3
 """A process may take longer than the longest so far. Chosen: how well budgets are kept with it is
 shown by benchmarks/time_limits.py."""
 Stage = Literal["searching", "joining", "last look"]
-
-
-def read_budget(text: str) -> float:
-    """Seconds of `90`, `90s`, `2m`, `1.5h`, `1h30m`."""
-    pieces = re.findall(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text.strip().lower())
-    written = "".join(number + unit for number, unit in pieces)
-    right = written == re.sub(r"\s", "", text.lower()) and all(u in _UNITS for _, u in pieces)
-    seconds = sum(float(number) * _UNITS.get(unit, 0.0) for number, unit in pieces)
-    if not right or not seconds:
-        raise ToolError(f"{text} is not a duration.", hint="Use --budget 90s, 2m or 1h.")
-    return seconds
 
 
 class Budget:

@@ -74,7 +74,7 @@ _KEYS = ("example_value", "val")
 def with_values(module: GraphModule, inputs: Sequence[Any] | None) -> GraphModule:
     """The graph itself where Dynamo or AOTAutograd made it, else a copy that was run without data.
 
-    Where it cannot be run so, nodes stay without values: nobody can tell what they are.
+    Where it cannot be run so, its nodes have no values.
     """
     computing = [node for node in module.graph.nodes if node.op.startswith("call_")]
     if inputs is None or not computing or any(_has_value(node) for node in computing):

@@ -9,10 +9,10 @@ import importlib
 
 import msgspec
 
+from compilescope.base.plugins import public_modules
 from compilescope.knowledge.registry.taxonomy import Category, load_taxonomy
 from compilescope.knowledge.rules import recompiles as guards
 from compilescope.knowledge.rules.causes.device_words import DEVICE_RULES
-from compilescope.knowledge.rules.causes.explanations import guard_rules
 
 # A function may be eager for reasons that are categories of the taxonomy under another name.
 _EAGER: dict[str, tuple[str, str | None]] = {
@@ -75,7 +75,8 @@ def _words(title: str, category: Category | None) -> RuleWords:
 
 def _guard_title(name: str) -> str:
     """The first line of the rule's own file: one file a rule, named for it."""
-    if name not in {rule.id for rule in guard_rules()}:
+    module = name.replace("-", "_")
+    if module not in public_modules(guards):
         return ""
-    text = importlib.import_module(f"{guards.__name__}.{name.replace('-', '_')}").__doc__ or ""
+    text = importlib.import_module(f"{guards.__name__}.{module}").__doc__ or ""
     return text.strip().split("\n", 1)[0].rstrip(".")

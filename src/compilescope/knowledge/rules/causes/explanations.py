@@ -10,6 +10,7 @@ import functools
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Generic, TypeVar
@@ -26,6 +27,7 @@ from compilescope.knowledge.registry.taxonomy import Category, Taxonomy, load_ta
 from compilescope.knowledge.rules import breaks, programs
 from compilescope.knowledge.rules import recompiles as guards
 from compilescope.knowledge.rules.causes.library import in_library, library_break, library_miss
+from compilescope.knowledge.rules.causes.plugged import plugged_rules
 from compilescope.knowledge.rules.causes.rule import (
     BreakCase,
     BreakRule,
@@ -50,7 +52,8 @@ test makes it of the rules and compares it with them."""
 
 class _InOrder(Generic[_Rule]):
     """The rules of a package by their order, each imported when it is asked for: the first that
-    applies explains a cause. While the index lacks a module, all are imported."""
+    applies explains a cause. Before them come those of installed packages, which know their own
+    libraries best. While the index lacks a module, all are imported."""
 
     def __init__(
         self, package: ModuleType, kind: type[_Rule], needed: Mapping[str, tuple[str, ...]]
@@ -63,10 +66,11 @@ class _InOrder(Generic[_Rule]):
         self._lock = threading.Lock()
 
     def __iter__(self) -> Iterator[_Rule]:
-        return map(self._rule, self._names())
+        return chain(plugged_rules(self._kind), map(self._rule, self._names()))
 
     def about(self, told: str) -> Iterator[_Rule]:
         """Those that may apply to what is told: no others are imported."""
+        yield from plugged_rules(self._kind)
         for name in self._names():
             words = self._needed.get(name)
             if not words or any(word in told for word in words):

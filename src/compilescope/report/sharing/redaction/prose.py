@@ -118,7 +118,7 @@ class Prose:
         return self._lines(text, self._debug_context)
 
     def message(self, text: str) -> str:
-        """What an exception says: PyTorch's words or the user's, nobody can tell for sure."""
+        """Redact the message of an exception, which may be PyTorch's words or the user's."""
         return self._lines(text, self._told)
 
     def generated(self, text: str) -> str:

@@ -15,6 +15,7 @@ from compilescope.apps.cli.options import (
     home_folder,
     in_home,
     json_option,
+    limit_option,
     print_json,
     python_option,
 )
@@ -106,13 +107,7 @@ _STOPPED = 130
     "--threads", type=click.IntRange(1), help="Threads that torch uses. [default: torch's own]"
 )
 @click.option("--seed", default=0, show_default=True, help="Seed for weights and inputs.")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0, min_open=True),
-    default=600.0,
-    show_default=True,
-    help="Seconds that one step (building, compiling, one run) may take.",
-)
+@limit_option("one step (building, compiling, one run)", 600.0, old_name="--timeout")
 @python_option
 @dir_option
 @json_option
@@ -174,7 +169,7 @@ class _Session:
         self._method: Method = Method(
             processes=given["processes"],
             examine=not given["no_examine"],
-            limit_s=given["timeout"],
+            limit_s=given["limit"],
             longer_s=given["longer"],
         )
         self._plan = {model: _specs(model, backends, given) for model in models}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
@@ -52,6 +52,15 @@ class _CheckCommand(ProgramCommand):
             *("annotations", "junit", "sarif", "as_json"),
         }
     )
+
+    headings: ClassVar[dict[str, tuple[str, ...]]] = {
+        "Limits": (
+            *("breaks", "recompiles", "graphs", "eager", "failures", "violations", "differences"),
+            *("coverage", "slowdown", "against"),
+        ),
+        "What counts": ("own", "strict", "baseline", "no_baseline", "update_baseline"),
+        "Files and annotations": ("annotations", "junit", "sarif", "force"),
+    }
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_usage(ctx, formatter)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 from compilescope.apps.cli.commands.fix.delivery import is_lost
 from compilescope.apps.cli.options import (
+    RUN_LIMIT_S,
     RUN_NAME,
+    budget_option,
     delivery_options,
     dir_option,
     isolated_option,
     json_option,
+    limit_option,
     python_option,
 )
 from compilescope.apps.cli.output import all_option
@@ -40,6 +43,12 @@ class _FixCommand(ProgramCommand):
     may_follow = frozenset(
         {"write", "force", "script", "site", "rules", "safe_only", "isolated", "timed", "as_json"}
     )
+
+    headings: ClassVar[dict[str, tuple[str, ...]]] = {
+        "What to write": ("write", "script", "output", "stored", "force"),
+        "What to fix": ("run", "site", "rules", "safe_only"),
+        "Time": ("budget", "limit", "timed"),
+    }
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         others = (
@@ -102,19 +111,8 @@ class _FixCommand(ProgramCommand):
     "--safe-only", is_flag=True, help="Only use fixes that change nothing you can observe."
 )
 @click.option("--list", "repertoire", is_flag=True, help="List all fixes.")
-@click.option(
-    "--limit",
-    type=click.FloatRange(0, min_open=True),
-    default=300.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time limit for one run of the program.",
-)
-@click.option(
-    "--budget",
-    metavar="TIME",
-    help="Time limit for the whole search: 90s, 2m, 1h. Fixes verified by then are shown.",
-)
+@limit_option("one run of the program", RUN_LIMIT_S)
+@budget_option("the whole search", "Fixes verified by then are shown.")
 @isolated_option
 @click.option("--no-time", "timed", flag_value=False, default=True, help="Do not time the result.")
 @script_options

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from compilescope.apps.cli.options import home_folder
+from compilescope.apps.cli.options import RUN_LIMIT_S, home_folder
 from compilescope.apps.cli.program import Words
+from compilescope.base.durations import write_duration
 from compilescope.base.errors import ToolError
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ _KINDS = ("script", "module", "code", "torchrun")
 _PATIENCE_S = 10.0
 """For a program's input on stdin. Chosen: what is piped comes sooner; else nobody would know why it
 waits."""
-_LIMIT_S = 300.0
-"""The default of --limit, for one run of the program. Chosen: as for one program of a sweep."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +51,11 @@ def read_request(words: Words, given: dict[str, Any]) -> FixRequest:
     """Raises `ToolError` for all that can be known to fail before anything runs."""
     from compilescope.base.processes.deadline import Deadline, command_begun
     from compilescope.change.repair.delivery.emitter import plan_script
-    from compilescope.change.repair.search.budget import read_budget
     from compilescope.change.repair.search.options import SearchOptions, main_file
     from compilescope.instrument.recorder.names import resolve_names
 
-    check_writing(given)
-    budget_s = read_budget(given["budget"]) if given["budget"] else None
+    read_writing(given)
+    budget_s = given["budget"]
     deadline = Deadline(budget_s, begun=command_begun())
     output = given["output"]
     if output is not None and given["run"] is not None:
@@ -101,25 +99,29 @@ def read_request(words: Words, given: dict[str, Any]) -> FixRequest:
 
 def _again(target: Target, given: dict[str, Any]) -> tuple[str, ...]:
     words: list[str] = []
-    for name, flag in (("site", "--site"), ("backend", "--backend"), ("budget", "--budget")):
+    for name, flag in (("site", "--site"), ("backend", "--backend")):
         words += [flag, given[name]] if given[name] else []
+    usual = {"limit": RUN_LIMIT_S, "budget": None}
+    for name, value in usual.items():
+        words += [f"--{name}", write_duration(given[name])] if given[name] != value else []
     for name, flag in (("rules", "--rule"), ("compile_names", "--compile")):
         words += [word for each in given[name] for word in (flag, each)]
     flags = {"safe_only": "--safe-only", "compile_all": "--compile-all", "isolated": "--isolated"}
     words += [flag for name, flag in flags.items() if given[name]]
-    if given["limit"] != _LIMIT_S:
-        words += ["--limit", f"{given['limit']:g}"]
     if given["run"] is not None:
         return (*words, "--run", given["run"])
     kinds = {"module": ["-m"], "code": ["-c"], "torchrun": ["--torchrun"]}
     return (*words, *kinds.get(target.kind, []), *target.words)
 
 
-def check_writing(given: dict[str, Any]) -> None:
+def read_writing(given: dict[str, Any]) -> None:
+    """Check what is to be written; `--output` alone asks for the script too."""
+    if given["output"] is not None and not given["write"]:
+        given["script"] = True
     if given["write"] and given["script"]:
         raise ToolError("Use --write or --script, not both.")
     if given["output"] is not None and not given["script"]:
-        raise ToolError("--output needs --script.")
+        raise ToolError("--output is for a script: use --write or --output, not both.")
     if given["force"] and not (given["write"] or given["script"]):
         raise ToolError("--force needs --write or --script.")
     if given["backend"] and not (given["compile_all"] or given["compile_names"]):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compilescope.apps.cli.options import json_option, print_json, write_whole
+from compilescope.apps.cli.options import json_option, limit_option, print_json, write_whole
 from compilescope.apps.cli.output import tell
 from compilescope.base.errors import ToolError
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from compilescope.report.blocks import Block
 
 GROUP = "Learn"
-_TIMEOUT_S = 180.0
+_LIMIT_S = 180.0
 """Chosen: room to compile an exercise on a busy machine."""
 _LEFT = 3
 """The status of `player` when its reader left the lesson early."""
@@ -38,13 +38,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--check", type=_FILE, metavar="FILE", help="Run your answer and check it.")
 @click.option("--solution", is_flag=True, help="Print a solution of the exercise.")
 @click.option("--force", is_flag=True, help="Overwrite FILE.")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=1),
-    default=_TIMEOUT_S,
-    metavar="SECONDS",
-    help=f"Time limit of --check. [default: {_TIMEOUT_S:g}]",
-)
+@limit_option("--check", _LIMIT_S, old_name="--timeout")
 def COMMAND(
     name: str | None,
     listed: bool,
@@ -56,7 +50,7 @@ def COMMAND(
     check: Path | None,
     solution: bool,
     force: bool,
-    timeout: float,
+    limit: float,
 ) -> int:
     """Learn how torch.compile works, by running it.
 
@@ -87,7 +81,7 @@ def COMMAND(
     if exercise is not None:
         return _write_exercise(lesson, exercise, force)
     if check is not None:
-        return _check(lesson, check, timeout)
+        return _check(lesson, check, limit)
     if solution:
         print(lesson.tagged("solution").text)
         return 0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compilescope.apps.cli.options import (
+    budget_option,
     dir_option,
     force_option,
     home_folder,
@@ -65,9 +66,7 @@ _LOG_KEYS = (
     "with fixes for the log's graph breaks, third-party code included. Fixes are verified by "
     "running it here.",
 )
-@click.option(
-    "--budget", metavar="TIME", help="For --script: time limit for all its runs: 90s, 2m, 1h."
-)
+@budget_option("all runs of --script")
 @click.option(
     "--source",
     "sources",
@@ -94,7 +93,7 @@ def COMMAND(
     output: Path | None,
     report: Path | None,
     script: str | None,
-    budget: str | None,
+    budget: float | None,
     sources: tuple[Path, ...],
     repro: bool,
     force: bool,
@@ -198,7 +197,7 @@ def _write_fixed(
     path: Path,
     script: str,
     run: Run,
-    budget: str | None,
+    budget: float | None,
     folders: tuple[str, ...],
     force: bool,
 ) -> dict[str, Any]:

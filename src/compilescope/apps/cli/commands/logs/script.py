@@ -26,7 +26,7 @@ def write_fixed(
     run: Run,
     *,
     is_for_a_device: bool,
-    budget: str | None = None,
+    budget: float | None = None,
     folders: tuple[str, ...] = (),
     force: bool = False,
 ) -> dict[str, Any]:
@@ -34,16 +34,14 @@ def write_fixed(
     the JSON."""
     from compilescope.apps.cli.isolation import announce
     from compilescope.change.repair.delivery.logged import fix_from_log
-    from compilescope.change.repair.search.budget import read_budget
     from compilescope.change.repair.search.options import SearchOptions
     from compilescope.record.command_run import append_bodies
 
     target = program_of(script)
-    seconds = read_budget(budget) if budget else None
     announce("logs", offered=False)
     with ended_in_order(pausing=True), working("logs") as work:
         options = SearchOptions(
-            budget_s=seconds,
+            budget_s=budget,
             timed=False,
             plain=is_for_a_device or names_device(target.words[0]),
             progress=work.show,

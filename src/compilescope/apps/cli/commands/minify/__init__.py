@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
 from compilescope.apps.cli.options import (
+    budget_option,
     dir_option,
     force_option,
     home_folder,
     isolated_option,
     json_option,
+    limit_option,
     python_option,
 )
 from compilescope.apps.cli.program import ProgramCommand, Words
@@ -26,6 +28,7 @@ GROUP = "Fix"
 
 class _MinifyCommand(ProgramCommand):
     takes_stdin = False
+    # Not --limit, which many a training script has itself; its old name may.
     may_follow = frozenset(
         {
             "predicate",
@@ -35,6 +38,7 @@ class _MinifyCommand(ProgramCommand):
             "isolated",
             "jobs",
             "resume",
+            "budget",
             "limit_time",
             "candidate_time",
             "check",
@@ -44,6 +48,12 @@ class _MinifyCommand(ProgramCommand):
             "as_json",
         }
     )
+
+    headings: ClassVar[dict[str, tuple[str, ...]]] = {
+        "What to keep": ("predicate", "site", "device", "violation", "test_backend", "check"),
+        "What to write": ("output", "force", "resume"),
+        "Time": ("budget", "limit", "jobs"),
+    }
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for rest in ("SCRIPT [ARGS]...", "-m MODULE [ARGS]...", "--check COMMAND FILE"):
@@ -97,13 +107,8 @@ class _MinifyCommand(ProgramCommand):
     help="Candidates to try in parallel. The result does not depend on it.",
 )
 @click.option("--resume", is_flag=True, help="Continue a stopped minify.")
-@click.option("--limit-time", metavar="TIME", help="Time limit for the whole command: 90, 10m, 1h.")
-@click.option(
-    "--candidate-time",
-    type=click.FloatRange(0.1),
-    metavar="SECONDS",
-    help="Time limit for one candidate. [default: based on the program's run time]",
-)
+@limit_option("one candidate", usual="based on the program's run time", old_name="--candidate-time")
+@budget_option("the whole command", "The best so far is kept.", old_name="--limit-time")
 @click.option(
     "--device",
     metavar="NAME",
@@ -123,7 +128,7 @@ class _MinifyCommand(ProgramCommand):
 def COMMAND(target: Words, /, **given: Any) -> int:
     from compilescope.apps.cli.commands.minify.check_command import minify_by_check
     from compilescope.apps.cli.commands.minify.program import minify_in_a_copy, minify_program
-    from compilescope.apps.cli.commands.minify.shared import read_seconds, within_time
+    from compilescope.apps.cli.commands.minify.shared import within_time
     from compilescope.apps.cli.isolation import announce
     from compilescope.base.processes.deadline import Deadline, command_begun
 
@@ -134,7 +139,7 @@ def COMMAND(target: Words, /, **given: Any) -> int:
         )
     if kind not in ("script", "module", "code"):
         raise ToolError("minify takes a script, -m MODULE or -c CODE.")
-    given["deadline"] = Deadline(read_seconds(given["limit_time"]), begun=command_begun())
+    given["deadline"] = Deadline(given["budget"], begun=command_begun())
     given["home"] = home_folder(given["home"]).absolute()  # Not that of a copy.
     given["program"] = Path(words[0]).stem if kind == "script" else words[0] * (kind == "module")
     _check_options(given)

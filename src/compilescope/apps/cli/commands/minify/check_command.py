@@ -24,9 +24,7 @@ def minify_by_check(file: Path, output: Output, given: dict[str, Any]) -> int:
 
     if file.is_dir():
         raise ToolError(f"{file} is a folder.")
-    check = CommandCheck(
-        given["check"], file.name, given["candidate_time"] or 300.0, given["deadline"]
-    )
+    check = CommandCheck(given["check"], file.name, given["limit"] or 300.0, given["deadline"])
     text = read_any(file)
     begun = clock()
     try:

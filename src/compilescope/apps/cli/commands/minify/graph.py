@@ -63,7 +63,7 @@ def minify_graph(
                 search,
                 output.path,
                 folder=output.records,
-                limit_s=given["candidate_time"] or 120.0,
+                limit_s=given["limit"] or 120.0,
                 memory_bytes=memory_for_candidates(),
                 jobs=given["jobs"],
                 state=output.state,

@@ -122,7 +122,7 @@ def minify_program(kind: str, words: tuple[str, ...], output: Output, given: dic
 
     program = read_program(kind, words)
     site = read_site(given["site"]) if given["site"] else None
-    limit_s = given["candidate_time"] or 60.0
+    limit_s = given["limit"] or 60.0
     with ProgramSandbox(
         program.surroundings(),
         limit_s=limit_s,
@@ -130,7 +130,7 @@ def minify_program(kind: str, words: tuple[str, ...], output: Output, given: dic
         deadline=given["deadline"],
     ) as stage:
         seen, seconds = _first_look(program, stage, given)
-        if given["candidate_time"] is None:
+        if given["limit"] is None:
             # A candidate does less than the whole; but the machine may be busier then.
             stage.limit_s = max(20.0, 4 * seconds + 10)
         seen = without_own_crash(program, seen, stage, given)
@@ -174,7 +174,7 @@ def _run_whole(program: SourceProgram, stage: ProgramSandbox, given: dict[str, A
         raise ToolError(
             f"The time limit of {given['deadline'].seconds:g} s is too short: {program.name} did "
             "not finish once within it.",
-            hint="Raise --limit-time, or use a shorter run of the program.",
+            hint="Raise --budget, or use a shorter run of the program.",
         ) from None
 
 

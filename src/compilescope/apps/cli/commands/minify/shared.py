@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,9 +24,8 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 """The status of a command that Ctrl-C ended."""
 LONGEST_PROGRAM_S = 3600.0
-"""For one run of the whole program. Chosen: --limit-time is the user's limit, this one ends what
+"""For one run of the whole program. Chosen: --budget is the user's limit, this one ends what
 hangs."""
-_TIME = re.compile(r"^(\d+(?:\.\d+)?)\s*([smh]?)$")
 
 
 @dataclass(frozen=True)
@@ -66,18 +64,6 @@ class Output:
             )
 
 
-def read_seconds(text: str | None) -> float | None:
-    if text is None:
-        return None
-    found = _TIME.match(text.strip())
-    if found is None:
-        raise ToolError(
-            f"--limit-time {text!r} is not a time.",
-            hint="Give seconds, or a value such as 10m or 1h.",
-        )
-    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
-
-
 @contextmanager
 def within_time(deadline: Deadline, name: str) -> Iterator[None]:
     """Where the time is over before there is anything to hand out."""
@@ -89,7 +75,7 @@ def within_time(deadline: Deadline, name: str) -> Iterator[None]:
         raise ToolError(
             f"The time limit of {deadline.seconds or 0:g} s is too short: it ended before {name} "
             "had shown the same cause on its own.",
-            hint="Raise --limit-time, or use a shorter run of the program.",
+            hint="Raise --budget, or use a shorter run of the program.",
         ) from None
 
 

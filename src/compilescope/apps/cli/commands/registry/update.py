@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compilescope.apps.cli.commands.registry.output import print_blocks, table_name
-from compilescope.apps.cli.options import json_option, print_json
+from compilescope.apps.cli.options import json_option, limit_option, print_json
 from compilescope.apps.cli.progress import working
 from compilescope.base.errors import ToolError
 
@@ -38,22 +38,14 @@ _PATH = click.Path(path_type=Path)
 @click.option(
     "--allow-fewer", is_flag=True, help="Accept a download with far fewer IDs than before."
 )
-@click.option(
-    "--timeout",
-    "limit_s",
-    type=click.FloatRange(0, min_open=True),
-    default=120.0,
-    show_default=True,
-    metavar="S",
-    help="Time limit for the download.",
-)
+@limit_option("the download", 120.0, old_name="--timeout")
 @json_option
 def update(
     address: str | None,
     restore: bool,
     ca_file: Path | None,
     allow_fewer: bool,
-    limit_s: float,
+    limit: float,
     as_json: bool,
 ) -> None:
     """Download another table of graph breaks, and show what was added, removed and reworded.
@@ -68,7 +60,7 @@ def update(
     before, kept = _current(), None
     if address is not None:
         fewest = 0 if allow_fewer or before is None else len(before)
-        after, kept = _downloaded(address, ca_file, limit_s, fewest)
+        after, kept = _downloaded(address, ca_file, limit, fewest)
     else:
         after = _restored()
     if before is None:

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compilescope.apps.cli.options import (
+    RUN_LIMIT_S,
     RUN_NAME,
     dir_option,
     home_folder,
     in_home,
     json_option,
+    limit_option,
     print_json,
     python_option,
 )
@@ -52,13 +54,7 @@ GROUP = "Diagnose"
     metavar="URL",
     help="Where results go: a folder, s3://..., gs://.... [default: the sweep's run]",
 )
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=300.0,
-    metavar="S",
-    help="Time limit for one job in seconds. [default: 300]",
-)
+@limit_option("one job", RUN_LIMIT_S, old_name="--timeout")
 @click.option(
     "--memory",
     type=click.FloatRange(min=0, min_open=True),
@@ -123,10 +119,10 @@ def _words(given: dict[str, Any], sources: tuple[Path, ...]) -> tuple[str, ...]:
     """The command as it can be typed again, from `sweep` on."""
     words = ["sweep", *map(str, sources)]
     options = (
-        *("transformers", "jobs", "engine", "address", "store", "timeout", "memory"),
+        *("transformers", "jobs", "engine", "address", "store", "limit", "memory"),
         *("backend", "device", "gpus"),
     )
-    usual = {"engine": "local", "timeout": 300.0}
+    usual = {"engine": "local", "limit": RUN_LIMIT_S}
     for name in options:
         if given[name] is not None and given[name] != usual.get(name):
             value = given[name]

@@ -47,7 +47,7 @@ def asked_sweep(
         base=listed.base,
         command=words,
         jobs=jobs,
-        seconds=given["timeout"],
+        seconds=given["limit"],
         memory_bytes=int(memory * 1e9) if memory is not None else None,
         gpus=given["gpus"] if given["gpus"] is not None else float(device == "cuda"),
         threads=max(1, (machine.cores or 1) // jobs) if local else 1,

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
-from compilescope.apps.cli.options import delivery_options, dir_option, json_option, python_option
+from compilescope.apps.cli.options import (
+    budget_option,
+    delivery_options,
+    dir_option,
+    json_option,
+    limit_option,
+    python_option,
+)
 from compilescope.apps.cli.output import all_option
 from compilescope.apps.cli.program import ProgramCommand, Words, script_options, verdict_of
 from compilescope.apps.cli.progress import ended_in_order
@@ -19,6 +26,12 @@ class _TuneCommand(ProgramCommand):
     takes_stdin = False
     # Not --output, --step and --limit, which many a training script has itself.
     may_follow = frozenset({"write", "force", "script", "only", "lower_precision", "as_json"})
+
+    headings: ClassVar[dict[str, tuple[str, ...]]] = {
+        "What to write": ("write", "script", "output", "force"),
+        "What to try": ("step", "only", "lower_precision"),
+        "Time": ("budget", "limit", "jobs"),
+    }
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for rest in ("SCRIPT [ARGS]...", "-m MODULE [ARGS]...", "--list"):
@@ -56,19 +69,8 @@ class _TuneCommand(ProgramCommand):
 @click.option("--script", is_flag=True, help="Write SCRIPT_fixed.py: the same program, tuned.")
 @delivery_options
 @click.option("--list", "repertoire", is_flag=True, help="List all candidates.")
-@click.option(
-    "--limit",
-    type=click.FloatRange(0, min_open=True),
-    default=600.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time limit for one process to compile and settle.",
-)
-@click.option(
-    "--budget",
-    metavar="TIME",
-    help="Time limit for the whole search: 90s, 10m, 1h. What is verified by then is shown.",
-)
+@limit_option("one process to compile and settle", 600.0)
+@budget_option("the whole search", "What is verified by then is shown.")
 @click.option(
     "--jobs",
     type=click.IntRange(1),

@@ -230,16 +230,15 @@ class TuneRequest:
 
 def read_request(words: Words, given: dict[str, Any]) -> TuneRequest:
     """Raises `ToolError` for all that can be known to fail before anything runs."""
-    from compilescope.apps.cli.commands.fix.options import check_source, check_writing
+    from compilescope.apps.cli.commands.fix.options import check_source, read_writing
     from compilescope.base.processes.deadline import Deadline, command_begun
     from compilescope.change.repair.delivery.emitter import plan_script
-    from compilescope.change.repair.search.budget import read_budget
     from compilescope.change.repair.search.options import main_file
     from compilescope.change.tune.options import TuneOptions
     from compilescope.instrument.recorder.names import resolve_names
     from compilescope.instrument.recorder.target import Target
 
-    check_writing(given)
+    read_writing(given)
     kind, rest = words
     if kind not in ("script", "module", "code"):
         raise ToolError("tune takes a script, -m MODULE or -c CODE.")
@@ -247,7 +246,7 @@ def read_request(words: Words, given: dict[str, Any]) -> TuneRequest:
         raise ToolError(
             "No program given.", hint="Try `compilescope tune script.py`, or -m MODULE."
         )
-    budget_s = read_budget(given["budget"]) if given["budget"] else None
+    budget_s = given["budget"]
     target = Target(kind, rest)  # type: ignore[arg-type]
     target.check()
     main = main_file(target)

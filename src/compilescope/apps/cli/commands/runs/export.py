@@ -1,4 +1,4 @@
-"""`compilescope export`: a run as one file to hand to somebody."""
+"""`compilescope runs export`: a run as one file to hand to somebody."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from compilescope.base.texts import file_stem
 if TYPE_CHECKING:
     from compilescope.record.run import Run
 
-GROUP = "Share"
 _AT_ONCE = 1 << 20
 """Bytes of a file that are searched for names at a time. Chosen: it bounds memory."""
 
@@ -49,7 +48,7 @@ def COMMAND(
     as_json: bool,
     home: Path | None,
 ) -> None:
-    """Pack RUN (default: the latest) into a zip file that `compilescope import` reads."""
+    """Pack RUN (default: the latest) into a zip file that `compilescope runs import` reads."""
     from compilescope.record.home import find_run
     from compilescope.record.run import read_run
     from compilescope.record.run_files import note_product

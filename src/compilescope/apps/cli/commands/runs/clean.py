@@ -1,4 +1,4 @@
-"""`compilescope clean`: remove runs from disk."""
+"""`compilescope runs clean`: remove runs from disk."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from pathlib import Path
 import click
 
 from compilescope.apps.cli.options import RUN_NAME, dir_option, home_folder, json_option, print_json
-
-GROUP = "Share"
 
 
 @click.command("clean", short_help="Delete runs from disk, after asking.")

@@ -1,4 +1,4 @@
-"""`compilescope tag`: tags and a note on a run."""
+"""`compilescope runs tag`: tags and a note on a run."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from compilescope.base.errors import ToolError
 
 if TYPE_CHECKING:
     from compilescope.record.labels import Labels
-
-GROUP = "Share"
 
 
 @click.command("tag", short_help="Add tags and a note to a run.")
@@ -33,7 +31,7 @@ def COMMAND(
 ) -> None:
     """Add TAGs to RUN. Without options, print its tags and note.
 
-    `compilescope list --tag TAG` and the dashboard find runs by their tags.
+    `compilescope runs list --tag TAG` and the dashboard find runs by their tags.
     """
     from compilescope.record.home import find_run
     from compilescope.record.labels import make_labels, split_tags, write_labels

@@ -1,4 +1,4 @@
-"""`compilescope import`: a run that was exported, here or elsewhere."""
+"""`compilescope runs import`: a run that was exported, here or elsewhere."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import click
 
 from compilescope.apps.cli.options import dir_option, home_folder, in_home, json_option, print_json
 from compilescope.apps.cli.progress import working
-
-GROUP = "Share"
 
 
 @click.command("import", short_help="Import an exported run.")

@@ -1,4 +1,4 @@
-"""`compilescope list`: the runs on disk."""
+"""`compilescope runs list`: the runs on disk."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from compilescope.record.labels import Labels
     from compilescope.record.run_files import RunFile
 
-GROUP = "Share"
 _AROUND = 4
 """Lines besides the runs: the columns' names, and what shows the rest."""
 _LEAST_COMMAND = 8
@@ -40,7 +39,7 @@ _GAP = 2
 
 
 @click.command("list", short_help="List the runs on disk, newest first.")
-@click.option("--tag", metavar="TAG", help="Only runs with this tag. See `compilescope tag`.")
+@click.option("--tag", metavar="TAG", help="Only runs with this tag. See `compilescope runs tag`.")
 @click.option(
     "--artifacts", is_flag=True, help="List the files of each run, and what was made from it."
 )
@@ -99,7 +98,7 @@ def _value(path: Path, header: RunHeader, *, artifacts: bool) -> dict[str, Any]:
 
 
 def _labels(path: Path) -> Labels:
-    """None of a file that is damaged: `compilescope tag` says what is wrong with it."""
+    """None of a file that is damaged: `compilescope runs tag` says what is wrong with it."""
     from compilescope.base.errors import ToolError
     from compilescope.record.labels import Labels, read_labels
 
@@ -153,7 +152,7 @@ def _print_table(
             print(f"    {line}")
     if len(rows) < len(runs):
         option = ["--artifacts"] if artifacts else []
-        rest = shlex.join(["compilescope", "list", "--all", *option, *in_home(home)])
+        rest = shlex.join(["compilescope", "runs", "--all", *option, *in_home(home)])
         print(f"and {len(runs) - len(rows)} more\n\nEverything: {rest}")
 
 
