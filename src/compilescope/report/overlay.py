@@ -97,7 +97,7 @@ def overlay_document(runs: Sequence[ComparedRun], run_url: _Url) -> Document:
 
 def _table(runs: Sequence[ComparedRun], run_url: _Url) -> Table:
     seen = [figures(each.run) for each in runs]
-    columns = {
+    columns: dict[str, Sequence[float | None]] = {
         "breaks": [each.breaks for each in seen],
         "recompiles": [each.recompiles for each in seen],
         "eager": [each.eager for each in seen],
