@@ -87,8 +87,8 @@ def test_a_synchronisation_costs_what_the_host_waits() -> None:
     assert bar is not None and bar.syncs[0].at == LINE
     first = _first(trace(41), place)
     assert (first.cause, first.lines) == ("sync", [LINE])
-    # And the launch at the beginning, for which the host would have had time enough.
-    assert first.us == pytest.approx(31 + 1)
+    # And Python and the launch at the beginning, for which the host would have had time enough.
+    assert first.us == pytest.approx(31 + 1 + 1)
     # A host that was late anyway has lost nothing by it.
     late = one_step(
         launch(1, 1), kernel("triton_a", 2, 5, 1), host("aten::item", 30, 32),

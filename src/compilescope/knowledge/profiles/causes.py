@@ -45,7 +45,7 @@ _PLAIN_COPY = "direct_copy_kernel"
 _DOUBLE = re.compile(r"\bdouble\b|f64|dgemm|d884|nvjet_d", re.IGNORECASE)
 """Names of cuBLAS, CUTLASS and eager mode's templates; Hopper's products of float64 are
 `cutlass_80_tensorop_d884gemm_...` and `sm90_xmma_gemm_f64f64_...`."""
-_DISPATCH = ("launches", "guards", "uncompiled", "optimizer")
+_DISPATCH = ("launches", "guards", "uncompiled", "optimizer", "python")
 """What the host does on its way to a launch: it costs nothing while the host is ahead."""
 _AMPERE = 8
 """The first generation (compute capability) whose tensor cores take TF32."""
