@@ -11,7 +11,7 @@ from builders import event, frame, run_of
 from compilescope.change.repair.trials.version import Version
 from compilescope.change.tune.step_place import (
     MARK,
-    Rounds,
+    Laps,
     StepPlace,
     choose,
     function_place,
@@ -101,24 +101,24 @@ def test_letters_of_more_than_one_byte_do_not_move_a_mark() -> None:
     assert made == f'for ä in "ö": {MARK}(0); print(ä)\n'
 
 
-def _chosen(rounds: list[Rounds]) -> int:
+def _chosen(rounds: list[Laps]) -> int:
     places = _loops(9)
     return places.index(choose([tuple(places)], dict(zip(places, rounds, strict=True))))
 
 
 def test_epochs_are_no_steps() -> None:
-    assert _chosen([Rounds(2), Rounds(100)]) == 1
-    assert _chosen([Rounds(40), Rounds(400)]) == 0
-    assert _chosen([Rounds(2), Rounds(9)]) == 1
+    assert _chosen([Laps(2), Laps(100)]) == 1
+    assert _chosen([Laps(40), Laps(400)]) == 0
+    assert _chosen([Laps(2), Laps(9)]) == 1
 
 
 def test_of_two_loops_the_one_that_takes_the_programs_time_is_the_step() -> None:
     warm_up, training = _loops(10)[0], _loops(12)[0]
     chains = [(warm_up,), (training,)]
-    assert choose(chains, {warm_up: Rounds(20, 6.0), training: Rounds(60, 6.0)}) == training
+    assert choose(chains, {warm_up: Laps(20, 6.0), training: Laps(60, 6.0)}) == training
     # An evaluation has more rounds, and shorter ones.
-    assert choose(chains, {warm_up: Rounds(80, 2.0), training: Rounds(60, 6.0)}) == training
-    assert choose(chains, {warm_up: Rounds(20, 6.0), training: Rounds(9, 90.0)}) == warm_up
+    assert choose(chains, {warm_up: Laps(80, 2.0), training: Laps(60, 6.0)}) == training
+    assert choose(chains, {warm_up: Laps(20, 6.0), training: Laps(9, 90.0)}) == warm_up
 
 
 _LIBRARY = """def fit(step, data):

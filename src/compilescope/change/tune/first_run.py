@@ -27,7 +27,7 @@ from compilescope.change.tune.options import TuneOptions
 from compilescope.change.tune.step_place import (
     ENOUGH,
     MARK,
-    Rounds,
+    Laps,
     StepPlace,
     choose,
     likely_steps,
@@ -137,13 +137,13 @@ class FirstRunner:
         self, captured: CapturedRun, guess: _RoundCount | None
     ) -> tuple[StepPlace, int | None, StepFacts]:
         """The step, how often it is passed, and what it has."""
-        best: tuple[StepPlace, Rounds] | None = None
+        best: tuple[StepPlace, Laps] | None = None
         self._check_calls(captured)
         for chains in possible_steps(captured.run, Version(), self.options.step):
             places = list(dict.fromkeys(place for chain in chains for place in chain))
             counted = self._counted(places, guess)
             rounds = {
-                place: Rounds(*each) for place, each in zip(places, counted["rounds"], strict=True)
+                place: Laps(*each) for place, each in zip(places, counted["rounds"], strict=True)
             }
             place = choose(chains, rounds)
             if rounds[place].passed >= ENOUGH or not counted["ended"]:

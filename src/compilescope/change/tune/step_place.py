@@ -243,7 +243,7 @@ def _looks_compiled(place: StepPlace, text: str) -> bool:
     return "forward" in within or "__call__" in within or _is_compiled(place, text)
 
 
-class Rounds(NamedTuple):
+class Laps(NamedTuple):
     """Of a place, counted."""
 
     passed: int
@@ -252,7 +252,7 @@ class Rounds(NamedTuple):
 
 
 def choose(
-    chains: Sequence[Chain], rounds: Mapping[StepPlace, Rounds], wanted: int = ENOUGH
+    chains: Sequence[Chain], rounds: Mapping[StepPlace, Laps], wanted: int = ENOUGH
 ) -> StepPlace:
     """Of each way the outermost place that is passed often enough, and of these the one in which
     the program spends most: a loop that warms up, or evaluates, is not its step. Else the one that

@@ -99,7 +99,7 @@ class _Marks:
             self.tell(kind="ended")
 
 
-class _Counted:
+class _CountedPlace:
     """A place that is counted."""
 
     def __init__(self) -> None:
@@ -126,7 +126,7 @@ class _Counter(_Marks):
 
     def __init__(self, given: dict[str, Any]) -> None:
         super().__init__(given)
-        self._places = [_Counted() for _ in range(int(given["places"]))]
+        self._places = [_CountedPlace() for _ in range(int(given["places"]))]
         self._marks = 0
         self._seconds = float(given["seconds"])
         self._clock = CompilationClock()
