@@ -48,11 +48,11 @@ def explained(run: Run) -> str:
 
 def _neutral(run: Run) -> Run:
     """The run as on a machine whose Python lies in /usr, with the program in the current folder;
-    without times, which differ from run to run, and without the command: an example is part of no
-    program, whoever runs it."""
+    without times, which differ from run to run, without the command and this file: an example is
+    part of no program, whoever runs it."""
     import msgspec
 
-    from compilescope.record.bodies import CompilePhases, CompileTime
+    from compilescope.record.bodies import CompilePhases, CompileTime, SourceSeen
     from compilescope.record.event import decode, encode
     from compilescope.record.run import Run
 
@@ -62,6 +62,10 @@ def _neutral(run: Run) -> Run:
     for event in run.events:
         if isinstance(event.body, (CompileTime, CompilePhases)):
             continue
+        if isinstance(event.body, SourceSeen) and event.body.file == __file__:
+            continue
+        stack = tuple(frame for frame in event.stack if frame.file != __file__)
+        event = msgspec.structs.replace(event, stack=stack)
         line = _ADDRESS.sub(b"0x...", encode(event))
         for old, new in changes.items():
             line = line.replace(old.encode(), new.encode())
