@@ -46,7 +46,7 @@ def _first(trace: Trace, *places: CallPlace, **settings: str) -> Cause:
 
 def _eager(name: str, *, device: str = "void at::native::reduce") -> Trace:
     """One operator outside of compiled code, whose kernel is nearly all of the step."""
-    return one_step(host(name, 0, 5), launch(2, 1), kernel(device, 3, 100, 1))
+    return one_step(host(name, 0, 5), launch(2, 1), kernel(device, 3, 100, 1), end=5)
 
 
 def test_float64_before_all_that_it_is_besides() -> None:
@@ -68,7 +68,7 @@ def test_float64_before_all_that_it_is_besides() -> None:
 def test_kernels_of_operators(name: str, device: str, cause: str) -> None:
     trace = one_step(
         host(name, 0, 90), host("cudaStreamSynchronize", 5, 89, "cuda_runtime", 7),
-        launch(2, 1), kernel(device, 3, 90, 1),
+        launch(2, 1), kernel(device, 3, 88, 1), end=90,
     )  # fmt: skip
     first = _first(trace, CallPlace(name, LINE, dtypes=("float32",)))
     assert (first.cause, first.lines) == (cause, [LINE])
@@ -114,7 +114,9 @@ def test_waiting_for_launches_is_due_to_the_synchronisation_that_took_the_lead()
         trace(host("aten::item", 3, 305), sync), StepPlaces([CallPlace("aten::item", LINE)])
     )
     assert (first.cause, first.lines) == ("sync", [LINE])
-    assert first.share > 0.2 and "launches" not in [cause.cause for cause in others]
+    assert first.share > 0.2 and first.saves_us == 127  # Until the device is busy all the time.
+    # CUDA graphs would help as well: the wait would be shorter.
+    assert [(cause.cause, cause.share) for cause in others] == [("launches", 0)]
     without = causes_of(trace(), StepPlaces())
     assert "sync" not in [cause.cause for cause in without]
     assert "launches" in [cause.cause for cause in without]
@@ -175,7 +177,7 @@ def test_kernels_of_a_host_that_is_ahead_are_stored(tmp_path: Path) -> None:
 def test_kernels_of_compiled_code(device: str, operator: str, cause: str) -> None:
     trace = one_step(
         host("## Call CompiledFxGraph x ##", 0, 9), host(operator or "triton_x", 1, 6),
-        launch(2, 1), kernel(device, 3, 100, 1),
+        launch(2, 1), kernel(device, 3, 100, 1), end=9,
     )  # fmt: skip
     calls = [CallPlace(operator, LINE, within="graph", dtypes=("float32",))] if operator else []
     tanh = CallPlace("triton_poi_fused_tanh_0", LINE, within="graph", dtypes=("float64",))
@@ -186,7 +188,7 @@ def test_kernels_of_compiled_code(device: str, operator: str, cause: str) -> Non
 def test_tf32_only_where_the_device_has_it_and_it_is_off() -> None:
     trace = one_step(
         host("## Call CompiledFxGraph x ##", 0, 9), host("aten::mm", 1, 6), launch(2, 1),
-        kernel("sm80_xmma_gemm_f32f32_f32f32", 3, 100, 1),
+        kernel("sm80_xmma_gemm_f32f32_f32f32", 3, 100, 1), end=9,
     )  # fmt: skip
     place = CallPlace("aten::mm", LINE, within="graph", dtypes=("float32",), flops=1e9)
     hopper = Trace(trace.host, trace.device, trace.steps, [{"computeMajor": 9}])

@@ -3,9 +3,8 @@ recorded times. `benchmarks/planted_slowness.py` has programs named live."""
 
 from __future__ import annotations
 
-import importlib.util
+import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
@@ -21,7 +20,17 @@ from compilescope.record.bodies import StepsProfiled  # noqa: E402
 from profiles.planted_steps import HERE, STEPS, Planted, marked_line, profiled  # noqa: E402
 from profiles.traces import cpu_run  # noqa: E402
 
-_BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "planted_slowness.py"
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+
+import planted_slowness  # noqa: E402
+from planted_removal import (  # noqa: E402
+    Saving,
+    Truth,
+    as_json,
+    measure,
+    truth_of,
+    versions,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -112,27 +121,66 @@ def test_a_program_that_ends_before_its_lines_are_known() -> None:
     assert told["reason"] == "" and told["step_ms"] is not None
 
 
-def _benchmark() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("planted_slowness", _BENCHMARK)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+PROGRAMS = {program.file.stem: program for program in planted_slowness.planted_programs()}
 
 
 def test_the_benchmark_has_its_programs() -> None:
-    programs = _benchmark().planted_programs()
-    assert len(programs) >= 15 and all(program.cause for program in programs)
+    pairs = [program for program in PROGRAMS.values() if program.is_pair]
+    assert len(pairs) >= 16 and len(PROGRAMS) - len(pairs) >= 20
+    for program in pairs:
+        assert len(set(program.causes)) == 2 and set(program.lines) <= set(program.causes)
+        text = program.file.read_text()
+        assert all(text.count(f'planted("{cause}")') == 1 for cause in program.causes)
+
+
+def _judged(*savings: Saving, first: str = "sync", line: int | None = None) -> bool:
+    program = PROGRAMS["two_sync_float64"]
+    [own] = program.lines["sync"]
+    told = {
+        "causes": [{"cause": first, "line": own if line is None else line}],
+        "parts": [{"share": 0.4}, {"share": 0.61}],
+    }
+    return planted_slowness.Result(program, told, 0.0, Truth(10.0, savings)).is_named
+
+
+def test_the_first_cause_is_the_one_whose_removal_saves_most() -> None:
+    sync, float64 = Saving("sync", 4.0, 3.9, 4.1), Saving("float64", 1.0, 0.9, 1.1)
+    assert _judged(sync, float64)
+    assert not _judged(sync, float64, line=1)
+    assert not _judged(float64._replace(ms=6.0, low=5.9, high=6.1), sync)
+    assert not _judged(sync, float64, first="launches")
+    # Nobody can say which: intervals that meet, and less than a hundredth of the step.
+    assert _judged(float64._replace(ms=4.5, low=3.0, high=6.0), sync)
+    assert _judged(float64._replace(ms=4.05, low=4.04, high=4.06), Saving("sync", 4.0, 4.0, 4.0))
+    assert not _judged()  # Not measured.
+
+
+def test_what_a_cause_costs_is_measured_by_its_removal(tmp_path: Path) -> None:
+    """Programs that answer without a clock: 9 ms, each cause so much of it."""
+    program, broken = tmp_path / "program.py", tmp_path / "broken.py"
+    program.write_text(
+        "import os, sys\n"
+        "print('ready', flush=True)\n"
+        "for n, _ in enumerate(sys.stdin):\n"
+        "    left = {'': 9, 'sync': 8, 'copy': 4}[os.environ['WITHOUT']]\n"
+        "    print('window', left + (n == 3), flush=True)\n"
+    )
+    broken.write_text("raise SystemExit('no device')\n")
+    causes = ("sync", "copy")
+    with versions([(program, causes), (broken, causes)], limit_s=600) as ready:
+        truth = measure([each for each in ready if each.file == program])
+        failed = measure([each for each in ready if each.file == broken])
+    assert truth == Truth(9.0, (Saving("copy", 5.0, 5.0, 5.0), Saving("sync", 1.0, 1.0, 1.0)))
+    assert not truth.is_tie and truth_of(as_json(truth)) == truth
+    assert not failed.savings and failed.reason.endswith("it ended: no device")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    [program.file.stem for program in _benchmark().planted_programs() if not program.needs_cuda],
+    [name for name, program in PROGRAMS.items() if not program.needs_cuda],
 )
 def test_planted_programs_on_the_cpu(name: str, tmp_path: Path) -> None:
     """Which cause comes first is up to the machine: the benchmark says that."""
-    benchmark = _benchmark()
-    [program] = [each for each in benchmark.planted_programs() if each.file.stem == name]
-    told = benchmark.profile(program, tmp_path)
+    told = planted_slowness.profile(PROGRAMS[name], tmp_path)
     assert told["reason"] == "" and told["step_ms"] > 0, told

@@ -169,6 +169,23 @@ def test_python_of_another_thread_is_no_cause() -> None:
     assert "sleep" in named and not {"beside", "wait"} & named
 
 
+def test_what_torch_does_around_compiled_code_is_no_python_of_the_line() -> None:
+    """Kernels of Triton are no operators: the call of compiled code seemed to be Python alone."""
+
+    @torch.compile(backend=lambda graph, inputs: lambda *given: (given[0],))
+    def f(x: Any) -> Any:
+        return x.relu()
+
+    with compilescope.capture(profile=2) as seen:
+        for _ in range(12):
+            f(torch.ones(8))
+            time.sleep(0.005)
+    lines = read_places(seen.run.artifacts.get(_only(seen.run).told.places)).lines
+    own = {Path(line.at.file).name for line in lines}
+    assert "sleep" in {line.calls for line in lines} and own == {Path(__file__).name}
+    assert not {"__call__", "compile_wrapper", "inner", "_fn"} & {line.calls for line in lines}
+
+
 def test_what_compiles_later_begins_it_anew() -> None:
     @torch.compile(backend="eager", dynamic=False)
     def f(x: Any) -> Any:

@@ -73,6 +73,8 @@ of 1280 pixels."""
 _AGAIN = " The next `run --profile` measures it again."
 _MOST_CAUSES = 3
 """After the first one. Chosen: who mends four things measures again."""
+_ALIKE = 0.1
+"""Chosen: an estimate that is nearer needs no second figure, and one of less than that no first."""
 _LEAST = 0.001
 """Smaller shares have no row. Chosen: nobody acts on a thousandth."""
 
@@ -321,7 +323,19 @@ def _causes(causes: list[StepCause], root: str) -> list[Block]:
 
 def _cause(told: StepCause, root: str) -> str:
     where = f" ({_at(told.lines[0], root)})" if told.lines else ""
-    return f"{told.share:.0%} of the step, {_ms(told.us)}: {told.why}{where}."
+    return f"{_cost(told)}: {told.why}{where}."
+
+
+def _cost(told: StepCause) -> str:
+    """Its time, and what would be saved without it, where that is another."""
+    if told.us < _ALIKE * told.saves_us:
+        return f"The step would be about {_about(told.saves_us)} shorter without it"
+    own = f"{told.share:.0%} of the step, {_ms(told.us)}"
+    if abs(told.saves_us - told.us) <= _ALIKE * told.us:
+        return own
+    if told.saves_us < _ALIKE * told.us:
+        return f"{own}, hardly any of which would be saved without it"
+    return f"{own}; without it the step would be about {_about(told.saves_us)} shorter"
 
 
 def _at(at: UserLine | None, root: str) -> str:
@@ -377,6 +391,11 @@ def _how(bar: StepBar) -> str:
             f" (under it a step takes {_ms(bar.profiled_us)}: what it takes itself is taken off)"
         )
     return f"{words_}."
+
+
+def _about(us: float) -> str:
+    """An estimate has no third digit."""
+    return _ms(float(f"{us:.2g}"))
 
 
 def _ms(us: float) -> str:

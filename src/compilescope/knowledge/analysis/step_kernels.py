@@ -16,7 +16,15 @@ from compilescope.knowledge.analysis.stages.line_links import Family, ReadStage
 from compilescope.knowledge.analysis.stages.reader import StageReader
 from compilescope.knowledge.analysis.stages.staged_graphs import KERNELS, StagedGraph, staged_graphs
 from compilescope.knowledge.profiles.calls import UserLine
-from compilescope.knowledge.profiles.kernel_rows import Bound, KernelRow, Roof, beats, bound_of
+from compilescope.knowledge.profiles.kernel_rows import (
+    Bound,
+    KernelRow,
+    Roof,
+    beats,
+    bound_of,
+    is_rate,
+    read_roof,
+)
 from compilescope.knowledge.profiles.step_profile import StepProfile
 from compilescope.knowledge.source.spots import Sources
 from compilescope.record.bodies import KernelEmitted
@@ -30,7 +38,7 @@ _VIEWED = late(rf"\s*(\w+) = reinterpret_tensor\(\w+, {_SIZE}")
 _CALL = late(r"\s*((?:triton|cpp)_\w+)(?:\.run)?\((.*)\)\s*$")
 _TRITON = late(r"(\w+) = async_compile\.triton\(")
 _CPP = late(r"(\w+) = async_compile\.cpp_pybinding\(")
-_SIGNATURE = late(r"'signature': \{([^}]*)\}")
+_SIGNATURE = late(r"'signature': \{([^{}]*)\}")
 _POINTER = late(r"'(\w+)': '\*(\w+)'")
 _CPP_POINTER = late(r"(?:const )?\b(\w+)\s*\*\s*(\w+)")
 _VIEW = late(rf"reinterpret_tensor\(\w+, {_SIZE}")
@@ -46,8 +54,6 @@ _Pointers = list[tuple[str, int]]
 _EXTERN = re.compile(r"(?<![\w.])((?:extern_kernels|torch\.ops|aten)\.[\w.]+)\(")
 _MOST_LINES = 3
 """Of the user, for one kernel. Chosen: what a cell of the table has room for."""
-_LEAST_RATE = 1e-60
-"""Chosen: far below any device, its inverse far above; products of two such are still floats."""
 
 
 class StepKernel(msgspec.Struct, frozen=True):
@@ -83,17 +89,7 @@ def _kernels(profile: StepProfile, code: _GeneratedCode) -> list[StepKernel]:
 
 def roof_of(profile: StepProfile) -> Roof | None:
     """What the device of a profile can do; None where that was not measured."""
-    try:
-        roof = msgspec.json.decode(profile.told.roof, type=Roof) if profile.told.roof else None
-    except msgspec.DecodeError:
-        return None
-    rates = (roof.bytes_per_second, *roof.flops_per_second.values()) if roof is not None else ()
-    return roof if all(map(is_rate, rates)) else None
-
-
-def is_rate(number: float) -> bool:
-    """A record may come from anywhere: what is divided and drawn is far from the ends of floats."""
-    return _LEAST_RATE < number < 1 / _LEAST_RATE
+    return read_roof(profile.told.roof)
 
 
 class _GeneratedCode:

@@ -1,14 +1,15 @@
 """Why a step is slow: each piece of its time belongs to one cause, or to none.
 
 The most specific cause takes a piece: an operator of float64 outside of compiled code is a leak of
-float64 first. Causes are ranked by the time of a step that they take.
+float64 first. Causes are ranked by what a step would be shorter by without them.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
@@ -22,6 +23,9 @@ from compilescope.knowledge.profiles.calls import (
     device_work,
     is_sync,
 )
+from compilescope.knowledge.profiles.kernel_rows import Roof
+from compilescope.knowledge.profiles.replay import HostPiece, StepReplay
+from compilescope.knowledge.profiles.savings import HALF, left_of_kernels, savings
 from compilescope.knowledge.profiles.step import Wait, waits_of
 from compilescope.knowledge.profiles.trace import Trace, TraceSpan
 
@@ -47,6 +51,7 @@ _DOUBLE = re.compile(r"\bdouble\b|f64|dgemm|d884|nvjet_d", re.IGNORECASE)
 `cutlass_80_tensorop_d884gemm_...` and `sm90_xmma_gemm_f64f64_...`."""
 _DISPATCH = ("launches", "guards", "uncompiled", "optimizer", "python")
 """What the host does on its way to a launch: it costs nothing while the host is ahead."""
+_WHOLE_CALLS: tuple[CauseId, ...] = ("sync", "transfer", "copy")
 _AMPERE = 8
 """The first generation (compute capability) whose tensor cores take TF32."""
 _OWN_LINE = 0.5
@@ -66,6 +71,9 @@ class Cause(msgspec.Struct, frozen=True):
     """Where it comes from, the most expensive first."""
     names: list[str] = []
     """Operators or functions at these lines."""
+    saves_us: float = 0.0
+    """By which a step would be shorter without it, estimated; it may be more than the time that is
+    its own, or nothing if other work hides it."""
 
 
 class _TimePiece(NamedTuple):
@@ -76,24 +84,41 @@ class _TimePiece(NamedTuple):
 
 
 def causes_of(
-    trace: Trace, places: StepPlaces, step_us: float | None = None, matmul_precision: str = ""
+    trace: Trace,
+    places: StepPlaces,
+    step_us: float | None = None,
+    matmul_precision: str = "",
+    roof: Roof | None = None,
 ) -> list[Cause]:
-    """Those that take a share worth a word, the most expensive first."""
+    """Those that take a share worth a word, or save one: the one that saves most comes first."""
     if not trace.steps:
         return []
     calls = Calls(trace, places)
     claims = _Claims(trace, calls, places, matmul_precision)
     waits = waits_of(trace, step_us)
     pieces = [claims.wait(wait) for wait in waits]
+    kernels = claims.kernels()
     if trace.device:
-        pieces = claims.with_lost_lead(pieces) + claims.kernels()
+        pieces = claims.with_lost_lead(pieces) + kernels
     count = len(trace.steps)
     total = step_us or (trace.window[1] - trace.window[0]) / count
     pieces = _with_lines(pieces, places)
     found = _grouped(pieces, count, total)
     if trace.device:
         found = [_gained(cause, trace, total, count) for cause in found]
-    return sorted((c for c in found if c.share >= LEAST), key=lambda cause: -cause.us)
+        replay = StepReplay(trace, step_us)
+        host = [claims.on_replay(piece) for piece in replay.pieces]
+        causes = [piece.cause for piece in kernels]
+        left = left_of_kernels(replay.kernels, causes, roof, matmul_precision)
+        saved = savings(replay, [piece.cause for piece in host], causes, left, LEAST * total)
+        scale = total / replay.step_us if replay.step_us else 1.0
+        found += _hidden(found, saved, _with_lines(host, places))
+        found = [_saving(cause, saved.get(cause.cause, 0.0) * scale) for cause in found]
+    else:
+        halved = {"float64": 1 - HALF}
+        found = [_saving(cause, cause.us * halved.get(cause.cause, 1.0)) for cause in found]
+    told = (c for c in found if max(c.share, c.saves_us / total) >= LEAST)
+    return sorted(told, key=lambda cause: (-cause.saves_us, -cause.us))
 
 
 class _Claims:
@@ -107,6 +132,8 @@ class _Claims:
         major = max((int(d.get("computeMajor", 0)) for d in trace.devices), default=0)
         self._misses_tf32 = matmul_precision == "highest" and major >= _AMPERE
         self._launches = trace.launches
+        self._done_in: dict[int, set[CauseId | None]] = defaultdict(set)
+        """The causes of what the device does for a call."""
         self._to_device = {
             id(call.span)
             for span in trace.device
@@ -115,7 +142,25 @@ class _Claims:
 
     def kernels(self) -> list[_TimePiece]:
         """What the device does, of all steps together."""
-        return [self._kernel(span) for span in self._trace.asked]
+        found = []
+        for span in self._trace.asked:
+            call, piece = self._call_of(span), self._kernel(span)
+            found.append(piece)
+            if call is not None:
+                self._done_in[id(call.span)].add(piece.cause)
+        return found
+
+    def on_replay(self, piece: HostPiece) -> _TimePiece:
+        """Of what the host does, whether or not the device waits for it. A call that does nothing
+        but wait or copy would go as a whole."""
+        lane, segment = piece
+        call = self._calls.at(lane, segment.start)
+        inside = call is not None and segment.start < call.span.end
+        done = self._done_in.get(id(call.span), set()) if call is not None and inside else set()
+        for cause in _WHOLE_CALLS:
+            if done == {cause}:
+                return self._piece(cause, piece.us, call)
+        return self.wait(Wait(segment.work, piece.us, segment.start, lane))
 
     def with_lost_lead(self, pieces: list[_TimePiece]) -> list[_TimePiece]:
         """Without its synchronisations the host would have as much more time for its way to the
@@ -252,6 +297,22 @@ def _grouped(pieces: Iterable[_TimePiece], count: int, total: float) -> list[Cau
         names = _most(own, lambda piece: piece.name)
         found.append(Cause(cause, us, us / total, lines, names))
     return found
+
+
+def _hidden(
+    found: Sequence[Cause], saved: Mapping[str, float], host: Sequence[_TimePiece]
+) -> list[Cause]:
+    """What has no time of its own, since the device waits for something else too, and yet saves
+    some."""
+    known = {cause.cause for cause in found}
+    own = [piece for piece in host if piece.cause in saved and piece.cause not in known]
+    return [
+        msgspec.structs.replace(cause, us=0.0, share=0.0) for cause in _grouped(own, 1, math.inf)
+    ]
+
+
+def _saving(cause: Cause, us: float) -> Cause:
+    return msgspec.structs.replace(cause, saves_us=us)
 
 
 def _most(pieces: Iterable[_TimePiece], key: Callable[[_TimePiece], T | None]) -> list[T]:

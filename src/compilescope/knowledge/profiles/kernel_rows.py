@@ -32,6 +32,8 @@ _MOST_TRIES = 3
 """Chosen: a machine that is always busy shall not be measured before every program."""
 _BEATEN = 1.2
 """Chosen: a product of other sizes may be somewhat faster than those that were measured."""
+_LEAST_RATE = 1e-60
+"""Chosen: far below any device, its inverse far above; products of two such are still floats."""
 _EXACT_FLOAT32 = ("", "highest")
 """Torch's words for products of float32 that are computed in float32."""
 
@@ -70,6 +72,21 @@ class Roof(msgspec.Struct, frozen=True, omit_defaults=True):
     def best(self, dtypes: tuple[str, ...], matmul_precision: str) -> float | None:
         """Operations a second of such products."""
         return self.flops_per_second.get(self.ceiling(dtypes, matmul_precision))
+
+
+def read_roof(text: str) -> Roof | None:
+    """None where it was not measured, or is not what was stored."""
+    try:
+        roof = msgspec.json.decode(text, type=Roof) if text else None
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return None
+    rates = (roof.bytes_per_second, *roof.flops_per_second.values()) if roof is not None else ()
+    return roof if all(map(is_rate, rates)) else None
+
+
+def is_rate(number: float) -> bool:
+    """A record may come from anywhere: what is divided and drawn is far from the ends of floats."""
+    return _LEAST_RATE < number < 1 / _LEAST_RATE
 
 
 class KernelRow(msgspec.Struct, frozen=True):

@@ -7,6 +7,7 @@ the profiler noted the same. All parts together are the step.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
@@ -279,10 +280,10 @@ class _Waits:
 
     def _last_sync(self, launch: TraceSpan, idle_since: float) -> TraceSpan | None:
         """The synchronisation that took the host's lead, if one did."""
-        for span in reversed(self._syncs.get(launch.lane, [])):
-            if span.start > launch.start:
-                continue
-            return span if span.end >= idle_since - _LEAD_US else None
+        syncs = self._syncs.get(launch.lane, [])
+        before = bisect_right(syncs, launch.start, key=lambda span: span.start)
+        if before and syncs[before - 1].end >= idle_since - _LEAD_US:
+            return syncs[before - 1]
         return None
 
     def _asked_by(self, lane: int | str, sync: TraceSpan) -> str:

@@ -9,7 +9,7 @@ import msgspec
 from compilescope.base.errors import ToolError
 from compilescope.knowledge.profiles.calls import UnfusedPair, read_places, read_unfused
 from compilescope.knowledge.profiles.causes import Cause, causes_of
-from compilescope.knowledge.profiles.kernel_rows import KernelRow, kernel_rows
+from compilescope.knowledge.profiles.kernel_rows import KernelRow, kernel_rows, read_roof
 from compilescope.knowledge.profiles.step import StepBar, bar_of
 from compilescope.knowledge.profiles.trace import read_stored
 from compilescope.record.bodies import StepsProfiled
@@ -60,7 +60,8 @@ def _profile(run: Run, rank: int, body: StepsProfiled, step_us: float | None) ->
         damaged = msgspec.structs.replace(body, reason="its record is damaged")
         return StepProfile(rank, damaged)
     places = read_places(run.artifacts.get(body.places) if body.places else None)
-    causes = causes_of(trace, places, step_us, body.matmul_precision)
+    roof = read_roof(body.roof)
+    causes = causes_of(trace, places, step_us, body.matmul_precision, roof)
     graphs = any("GraphLaunch" in span.name for span in trace.host)
     setups = sum(span.name == _GRAPH_SETUP for span in trace.host) / max(len(trace.steps), 1)
     bar = bar_of(trace, step_us, places)

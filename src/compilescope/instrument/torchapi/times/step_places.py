@@ -180,6 +180,12 @@ def _own_frame(event: Any) -> UserLine | None:
     return None if found is None else UserLine(found.file, found.line, found.function, False)
 
 
+def _is_torchs(event: Any) -> bool:
+    fields = event.extra_fields
+    file = _whole_path(fields.callsite.file_name)
+    return origin(file) == "torch" or _GENERATED.search(file) is not None
+
+
 def _function(event: Any) -> str:
     """From `train.py(12): step`. Of code that is gone by now torch 2.13 reads a name at random."""
     try:
@@ -211,24 +217,30 @@ def _whole_path(name: str) -> str:
 def _host_lines(tree: list[Any], begin: float, end: float) -> list[HostLine]:
     """Calls from the user's lines in which torch has no part, while the step lasts."""
     times: dict[UserLine, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    todo: list[tuple[Any, UserLine | None, str]] = [(event, None, "") for event in tree]
+    todo: list[tuple[Any, UserLine | None, str, bool]] = [
+        (event, None, "", False) for event in tree
+    ]
     while todo:
-        event, at, function = todo.pop()
+        event, at, function, in_torch = todo.pop()
         if event.tag.name not in _PYTHON:
-            todo += [(child, at, function) for child in event.children]
+            todo += [(child, at, function, in_torch) for child in event.children]
             continue
         at = _called_from(event, function) or at
-        function = _function(event) if event.tag.name == "PyCall" else function
-        own = _own_frame(event) if event.tag.name == "PyCall" else None
-        if own is None and at is not None and not any(True for _ in _operators(event)):
+        own = None
+        if event.tag.name == "PyCall":
+            function, own = _function(event), _own_frame(event)
+            # What surrounds compiled code may call no operator, and is torch's all the same.
+            in_torch = own is None and (in_torch or _is_torchs(event))
+        alone = not any(True for _ in _operators(event))
+        if own is None and at is not None and alone and not in_torch:
             times[at][_short(event)] += (
                 max(min(event.end_time_ns, end) - event.start_time_ns, 0) / 1e3
             )
             continue
-        if own is not None and not any(True for _ in _operators(event)):
+        if own is not None and alone:
             inner = sum(child.duration_time_ns for child in event.children)
             times[own][own.function] += max(event.duration_time_ns - inner, 0) / 1e3
-        todo += [(child, own or at, function) for child in event.children]
+        todo += [(child, own or at, function, in_torch) for child in event.children]
     found = [
         HostLine(at, sum(named.values()), max(named, key=lambda name: named[name]))
         for at, named in times.items()
