@@ -137,6 +137,12 @@ _BODY = """\
 - You are about to change compiled code: record a run before and after.
 - Not for eager-only programs, unless you want to try compilation: `--compile-all`.
 
+## Tools instead of a shell
+
+Does your client have the tools of `compilescope mcp` (`run`, `explain`, `fix`, ...)? Call those:
+they answer typed values, and what follows about shells and JSON does not concern you. If not, a
+person can add the server to the client: command `compilescope`, arguments `mcp --allow FOLDER`.
+
 ## Rules
 
 1. Options of compilescope come before the script; what follows the script belongs to the program.

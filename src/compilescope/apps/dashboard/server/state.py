@@ -11,7 +11,6 @@ from starlette.requests import Request
 
 from compilescope.apps.dashboard.addresses import MissingPage
 from compilescope.apps.dashboard.drawing_workers import DrawingWorkers
-from compilescope.apps.dashboard.fields.kinds import Folders
 from compilescope.apps.dashboard.graph_breaks import GraphBreaks
 from compilescope.apps.dashboard.jobs.service import Jobs
 from compilescope.apps.dashboard.live.live_runs import LiveRuns
@@ -19,6 +18,7 @@ from compilescope.apps.dashboard.runs.fix_runs import FixRuns
 from compilescope.apps.dashboard.runs.index import RunIndex
 from compilescope.apps.dashboard.server.options import Options
 from compilescope.apps.dashboard.server.streams import Streams
+from compilescope.base.folders import Folders
 from compilescope.record.header import FILE_NAME
 from compilescope.record.home import list_runs
 

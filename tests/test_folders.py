@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from compilescope.apps.dashboard.fields import kinds as module
-from compilescope.apps.dashboard.fields.kinds import Folders
+from compilescope.base import folders as module
 from compilescope.base.errors import ToolError
+from compilescope.base.folders import Folders
 
 
 @pytest.fixture(autouse=True)
