@@ -17,6 +17,7 @@ from compilescope.record.bodies import (
     BreakEcho,
     CacheAccess,
     CacheEntryMiss,
+    ChangeOutcome,
     CheckOutcome,
     CompileFailed,
     CompileTime,
@@ -54,7 +55,18 @@ from compilescope.record.bodies import (
     Violation,
 )
 from compilescope.record.event import Event, encode
-from compilescope.record.fix_search import FixedFile, FixLeft, Losses, Placement
+from compilescope.record.fix_search import (
+    ChangedCause,
+    CountedTwice,
+    FixCheck,
+    FixedFile,
+    FixLeft,
+    Losses,
+    Placement,
+    Spread,
+    Timed,
+    Times,
+)
 from compilescope.record.graph import Graph, Node, TensorInfo, encode_graph
 from compilescope.record.header import RunHeader, write_header
 from compilescope.record.logged import ModuleStage, OpPlace
@@ -211,6 +223,25 @@ def later_run() -> Run:
             environment={"TORCH_FLAG": "1"},
             notes=("The time budget of 1 s ran out.",),
         ),
+        ChangeOutcome(
+            verdict="worse",
+            reason="a new graph break at toy.py:3: Data-dependent branching",
+            name="change.diff",
+            checks=(FixCheck("output", "pass", "the same"), FixCheck("causes", "fail", "a break")),
+            compared=("`step`: 2 recorded calls, eager and compiled",),
+            not_compared=("Changed lines that did not run: toy.py:8.",),
+            inputs=("the recorded inputs", "all values 0"),
+            counts=(CountedTwice("breaks", (0, 0), (1, 2)),),
+            share=(0.0, 0.5),
+            times=Times(
+                Timed(steady=Spread(0.001, 0.0009, 0.0011, 3)),
+                Timed(steady=Spread(0.002, 0.0019, 0.0021, 3)),
+            ),
+            new=(ChangedCause(kind="break", rule="GB0170", title="a branch", line=3),),
+            gone=(ChangedCause(kind="recompile", title="sizes", why="it was hidden"),),
+            slower=True,
+            diff="-a\n+b",
+        ),
         Measurement("step_ms", 1.5, "toy", "inductor", spread=0.1, samples=20, how="medians"),
         Unknown({"kind": "FromTomorrow", "x": 1}),
     ]
@@ -291,6 +322,25 @@ def hostile_run() -> Run:
             diff=f"-{HOSTILE}",
             environment={HOSTILE: HOSTILE},
             notes=(HOSTILE,),
+        ),
+        ChangeOutcome(
+            verdict="changed",
+            reason=HOSTILE,
+            name=HOSTILE,
+            before_name=HOSTILE,
+            after_name=HOSTILE,
+            original=HOSTILE,
+            checks=(FixCheck(HOSTILE, "fail", HOSTILE),),
+            compared=(HOSTILE,),
+            not_compared=(HOSTILE,),
+            inputs=(HOSTILE,),
+            counts=(CountedTwice("breaks", (1, 1), (2, 2)),),
+            new=(
+                ChangedCause(
+                    kind="break", rule=HOSTILE, title=HOSTILE, file=HOSTILE, source=HOSTILE
+                ),
+            ),
+            diff=f"-{HOSTILE}",
         ),
         Measurement(HOSTILE, 1.0, HOSTILE, HOSTILE, how=HOSTILE),
         SourceSeen(bad.file, artifacts.put(HOSTILE, "py")),

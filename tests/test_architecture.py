@@ -33,6 +33,7 @@ TORCH_FREE = (
     "apps/dashboard",
     "apps/demo",
     "apps/learn",
+    "apps/mcp",
     "base",
     "change/fixes",
     "knowledge",

@@ -203,11 +203,11 @@ RIDDLES |= {"weaver", "occasion", "ambient", "repertoire", "beside", "elsewhere"
 
 def test_the_walks_are_short_and_lead_somewhere() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text()
-    part = text.partition("## Four walks")[2].partition("\n## ")[0]
+    part = text.partition("## Five walks")[2].partition("\n## ")[0]
     walks = [
         re.findall(r"^\d+\. `([\w/]+(?:\.py|/))`", walk, re.M) for walk in part.split("\n**")[1:]
     ]
-    assert len(walks) == 4
+    assert len(walks) == 5
     for files in walks:
         assert files[0].startswith("apps/cli/commands/") and 3 < len(files) <= 10
         assert [name for name in files if not (PACKAGE / name).exists()] == []
@@ -235,3 +235,12 @@ def test_a_benchmark_stands_behind_a_figure_or_a_bar() -> None:
         return any(import_or_path.search(code[other]) for other in scripts if other != script)
 
     assert [s.name for s in scripts if s.name not in told and not is_used(s)] == []
+
+
+def test_no_test_sets_the_clock_of_the_process() -> None:
+    """Servers and pools of other tests run beside it, and sleep as long as it is put forward. A
+    module may be given a clock of its own."""
+    clocks = re.compile(r"setattr\((?:\"time\.|time, )")
+    files = sorted(Path(__file__).parent.rglob("*.py"))
+    found = [path.name for path in files if clocks.search(path.read_text("utf-8"))]
+    assert found == [], "they set the clock of the whole process"

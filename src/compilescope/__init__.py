@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from compilescope.backends.mini.adapter import MiniAdapter
     from compilescope.backends.mock.messages import ConstraintError
     from compilescope.change.minify.repros import save_repro
+    from compilescope.change.repair.verification.callables import verify
     from compilescope.knowledge.rules.constraints.dtype import DtypeConstraint
     from compilescope.knowledge.rules.constraints.layout import LayoutConstraint
     from compilescope.knowledge.rules.constraints.memory import MemoryConstraint
@@ -71,6 +72,7 @@ __all__ = [
     "mini_backend",
     "mock_backend",
     "save_repro",
+    "verify",
 ]
 _HOMES = {
     "AcceleratorAdapter": "backends.adapters.base",
@@ -105,6 +107,7 @@ _HOMES = {
     "mock_backend": "apps.accelerators",
     "save_repro": "change.minify.repros",
     "unload_ipython_extension": "apps.magics",
+    "verify": "change.repair.verification.callables",
 }
 """Where the public names live, and those that IPython asks for."""
 _BACKENDS = ("AcceleratorAdapter", "InductorAdapter", "MiniAdapter", "MockAdapter")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 _RELATIVE, _ABSOLUTE = 1e-4, 1e-5
@@ -106,6 +107,20 @@ def as_stated(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
             for path, leaf in held.items()
         }
     return {**new, "names": names}
+
+
+def without_first_calls(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """The values of `new`, without the calls that it has more than `old`: the first of each
+    region, for a fix that prepares the program by such a call."""
+    more = Counter(call["region"] for call in new["calls"])
+    more.subtract(call["region"] for call in old["calls"])
+    calls = []
+    for call in new["calls"]:
+        if more[call["region"]] > 0:
+            more[call["region"]] -= 1
+        else:
+            calls.append(call)
+    return {**new, "calls": calls}
 
 
 def _is_single(leaf: dict[str, Any]) -> bool:

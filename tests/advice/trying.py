@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from advice.comparing import as_stated, difference, names_difference, steady
+from advice.comparing import as_stated, difference, names_difference, steady, without_first_calls
 from advice.running import Program, Ran, WarmProcess
 from compilescope.change.fixes.advice import advised
 from compilescope.change.fixes.catalogue import fixes_for
@@ -304,7 +304,10 @@ def _other_results(before: _Version, after: _Version, kind: str, patch: Patch | 
             if told.verdict == "fail":
                 return f"{how}: {told.words}"
     stated = patch is not None and bool(patch.states)
-    return _other_values(before, after, "other-random-numbers" in allows, stated=stated)
+    other_numbers = "other-random-numbers" in allows
+    return _other_values(before, after, other_numbers, stated=stated) or _other_returns(
+        before, after, other_numbers, prepares="prepares-eagerly" in allows
+    )
 
 
 def _other_values(before: _Version, after: _Version, other_numbers: bool, *, stated: bool) -> str:
@@ -324,7 +327,7 @@ def _other_values(before: _Version, after: _Version, other_numbers: bool, *, sta
                 words = _parted(mine, values, other_numbers)
         if words:
             return f"{how}: {words}"
-    return _other_returns(before, after, other_numbers)
+    return ""
 
 
 def _parted(old: dict[str, Any], new: dict[str, Any], other_numbers: bool) -> str:
@@ -339,13 +342,17 @@ def _regions(values: dict[str, Any]) -> Counter[str]:
     return Counter(call["region"] for call in values["calls"])
 
 
-def _other_returns(before: _Version, after: _Version, other_numbers: bool) -> str:
+def _other_returns(
+    before: _Version, after: _Version, other_numbers: bool, *, prepares: bool
+) -> str:
     """Where the regions are others: do the functions that were compiled return the same?"""
     old, new = before.eager.values, after.eager.values
     if old is None or new is None or _regions(old) == _regions(new):
         return ""
     functions = _regions(old).keys()
     truth, found = before.returned(functions), after.returned(functions)
+    if prepares:
+        found = without_first_calls(truth, found)
     if difference(truth, found, other_numbers=other_numbers):
         truth = steady(truth, before.returned(functions))
     words = difference(truth, found, other_numbers=other_numbers)

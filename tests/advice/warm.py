@@ -17,7 +17,7 @@ import time
 from typing import Any
 
 
-def main() -> None:
+def answer_requests() -> None:
     import torch
     import torch._dynamo
 
@@ -81,4 +81,4 @@ def _run(asked: dict[str, Any]) -> dict[str, Any]:
 
 if __name__ == "__main__":
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    main()
+    answer_requests()

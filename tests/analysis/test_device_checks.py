@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from benchmark_runs import bench_run, row
 from builders import event, run_of
+from compilescope.knowledge.analysis.digest import digest
 from compilescope.knowledge.analysis.figures import figures
+from compilescope.knowledge.analysis.gate.verdict import GateLimits, judge
+from compilescope.knowledge.analysis.overview import JudgedRun, overview
 from compilescope.knowledge.findings.device_checks import device_checks
-from compilescope.record.bodies import Body, DeviceChecked, Violation
+from compilescope.record.bodies import Body, DeviceChecked, GraphCaptured, Violation
 from compilescope.record.run import Run
+from samples import CODE
 
 
 def told(*bodies: Body) -> Run:
@@ -52,3 +56,31 @@ def test_a_benchmark_with_a_device_counts_and_one_without_does_not() -> None:
     (check,) = device_checks(bench_run(named, row("vit", "inductor", 1.0)))
     assert (check.device, check.outcome, check.models) == ("npu", "pass", ("bert",))
     assert device_checks(bench_run(row("vit", "inductor", 1.0))) == []
+
+
+def test_what_preflight_found_of_a_run_is_how_the_run_fared() -> None:
+    """Its violations have no place in the run: the gate counts them all the same."""
+    graph = GraphCaptured(stage="dynamo", ops=3, frame=CODE, region=CODE, backend="eager")
+    passed = DeviceChecked("npu", "pass", graphs=2, whole=True)
+    failed = DeviceChecked("npu", "fail", graphs=2, errors=3, whole=True)
+    unclear = DeviceChecked("dsp", "unknown", graphs=2, unknown=1, whole=True)
+    for bodies, state, outcome in (
+        ([], "unchecked", "unknown"),
+        ([passed], "pass", "pass"),
+        ([failed], "fail", "fail"),
+        ([failed, passed], "pass", "pass"),
+        ([passed, unclear], "unknown", "unknown"),
+    ):
+        seen = digest(told(graph, *bodies))
+        assert seen.constraints.state == state, bodies
+        judged = judge(seen, GateLimits(violations=0))
+        assert judged.outcome == outcome, bodies
+    seen = digest(told(graph, failed))
+    assert judge(seen, GateLimits(violations=3)).outcome == "pass"
+
+
+def test_an_overview_of_runs_names_the_one_that_preflight_failed() -> None:
+    run = told(DeviceChecked("npu", "fail", graphs=2, errors=3, whole=True))
+    told_of = overview([JudgedRun(run=run, seen=digest(run), judgement=None)]).constraints
+    assert told_of.failed == 1
+    assert told_of.worst is not None and told_of.worst.text == "3 violations on npu"

@@ -106,7 +106,9 @@ def test_a_duration_is_read_as_it_was_written(seconds: float) -> None:
     assert read_duration(write_duration(seconds)) == seconds
 
 
-@pytest.mark.parametrize("command", ["run", "fix", "tune", "minify", "check", "preflight"])
+@pytest.mark.parametrize(
+    "command", ["run", "fix", "tune", "minify", "check", "preflight", "verify"]
+)
 def test_every_option_of_a_program_command_has_a_heading(command: str) -> None:
     text = CliRunner().invoke(group, [command, "--help"]).output
     others = text.partition("Other options:\n")[2].split("\n")

@@ -116,3 +116,11 @@ def test_compare_two_ranks(home: Path) -> None:
 @pytest.mark.parametrize("form", ["md", "html", "terminal"])
 def test_compare_in_every_format(home: Path, form: str) -> None:
     assert "GB0170" in call(home, "compare", "bbb@0", "bbb@1", "--format", form).stdout
+
+
+def test_a_run_that_cannot_be_read_is_told_and_left_out(home: Path) -> None:
+    (home / "ccc333-damaged").mkdir()
+    (home / "ccc333-damaged" / "run.json").write_text("garbage")
+    done = call(home, "report", "--all", "--format", "json")
+    assert done.returncode == 0
+    assert "Left out: " in done.stderr and "ccc333-damaged" in done.stderr

@@ -19,7 +19,6 @@ from compilescope.apps.dashboard.fields.kinds import (
     Checks,
     Field,
     Flag,
-    Folders,
     FormPlace,
     NameList,
     Number,
@@ -39,6 +38,7 @@ from compilescope.apps.dashboard.fields.shared import (
     SweepSource,
 )
 from compilescope.base.errors import ToolError
+from compilescope.base.folders import Folders
 
 FORMS = all_forms()
 BY_ID = {form.id: form for form in FORMS}

@@ -107,3 +107,12 @@ def test_folders_of_the_tools_own_are_no_runs(tmp_path: Path) -> None:
 def test_a_file_of_labels_is_plain_json(tmp_path: Path) -> None:
     write_labels(tmp_path, Labels(("a",), "n"))
     assert json.loads((tmp_path / FILE_NAME).read_text()) == {"tags": ["a"], "note": "n"}
+
+
+def test_what_cannot_be_written_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).mkdir()
+    with pytest.raises(ToolError, match="Cannot write"):
+        write_labels(tmp_path, make_labels(["base"], ""))
+    with pytest.raises(ToolError, match="Cannot write"):
+        write_labels(tmp_path / "nowhere", make_labels(["base"], ""))
+    assert os.listdir(tmp_path) == [FILE_NAME]

@@ -17,7 +17,7 @@ from compilescope.record.bodies import CudagraphSkip, ProcessEnded, ProcessStart
 from compilescope.record.event import encode
 from compilescope.record.eventfile import EventFile
 from compilescope.record.header import SCHEMA, RunHeader, read_header, write_header
-from compilescope.record.home import create_run, find_run, list_runs, new_run_id
+from compilescope.record.home import create_run, find_run, list_runs, new_run_id, remove_run
 from compilescope.record.plain_files import read_given
 from compilescope.record.presence import read_presence
 from compilescope.record.run import read_run
@@ -205,3 +205,17 @@ def test_why_processes_could_not_be_recorded_is_told_once_each(tmp_path: Path) -
     presence = read_presence(tmp_path)
     assert presence is not None
     assert [reason[:4] for reason in presence.failed] == ["no 0", "no 1", "no 2"]
+
+
+def test_of_a_link_only_the_link_is_removed(tmp_path: Path) -> None:
+    kept, home = tmp_path / "kept", tmp_path / "runs"
+    kept.mkdir()
+    (kept / "run.json").write_text("{}")
+    home.mkdir()
+    (home / "aaa111").symlink_to(kept)
+    (home / "bbb222").mkdir()
+    remove_run(home / "aaa111")
+    remove_run(home / "bbb222")
+    assert list(home.iterdir()) == [] and (kept / "run.json").exists()
+    with pytest.raises(ToolError, match="Cannot delete"):
+        remove_run(home / "bbb222")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import time
+from types import SimpleNamespace
 
 import pytest
 
+from compilescope.base.processes import deadline as module
 from compilescope.base.processes.deadline import Deadline, OutOfTime, closing_s
 
 
@@ -48,7 +50,7 @@ def test_a_stage_leaves_what_is_asked_for_now() -> None:
 
 
 def test_a_stage_has_half_of_what_is_left_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time, "monotonic", lambda: 5000.0)
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: 5000.0))
     deadline = Deadline(1000.0)
     whole = deadline.left_s
     with deadline.leaving(lambda: 1e6):

@@ -51,6 +51,15 @@ def test_memory_of_children_counts(tmp_path: Path) -> None:
     assert _run(code, tmp_path, memory_bytes=250 * _MB).out_of_memory
 
 
+def test_an_answer_is_kept_whole_apart_from_what_is_said_meanwhile(tmp_path: Path) -> None:
+    heard: list[bytes] = []
+    code = "import sys\nprint('x' * 5000)\nprint('y' * 5000, file=sys.stderr)"
+    ended = _run(code, tmp_path, heard=heard.append, apart=True)
+    assert ended.stdout == b"x" * 5000 + b"\n"
+    assert ended.stderr == b"y" * 999 + b"\n"
+    assert b"".join(heard) == b"y" * 5000 + b"\n"
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the kernel's own limit")
 def test_the_kernel_refuses_what_is_far_above_the_limit(tmp_path: Path) -> None:
     ended = _run("a = bytearray(10**12)", tmp_path, memory_bytes=200 * _MB)

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -91,10 +92,11 @@ def test_what_is_killed_while_it_is_stopped_leaves_nothing(
 
 @pytest.fixture
 def passing(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Seconds to add to the clock."""
+    """Seconds to add to the clock: that of the deadlines alone, since servers of other tests may
+    run in this process, and would sleep as long as it was put forward."""
     added = [0.0]
-    real = time.monotonic
-    monkeypatch.setattr(time, "monotonic", lambda: real() + added[0])
+    ahead = SimpleNamespace(monotonic=lambda: time.monotonic() + added[0], time=time.time)
+    monkeypatch.setattr(deadline, "time", ahead)
     monkeypatch.setattr(deadline, "_stopped_s", 0.0)
     return added
 

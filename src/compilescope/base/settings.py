@@ -173,13 +173,16 @@ def _is_private(name: str) -> bool:
     return name.startswith(_OURS) and not name.startswith((_MINI, MADE_RUNS, CLEANER))
 
 
-def job_environment(made_runs: Path) -> dict[str, str]:
-    """For a command whose output goes into a file as it comes, without colors."""
+def job_environment(made_runs: Path, before: Mapping[str, str] | None = None) -> dict[str, str]:
+    """For a command whose output goes into a file as it comes, without colors. `before`: the
+    environment before `leaving_nothing`; the command then ends with us."""
     env = {
         name: value
-        for name, value in os.environ.items()
+        for name, value in (os.environ if before is None else before).items()
         if name not in ("FORCE_COLOR", "CLICOLOR_FORCE", "COMPILESCOPE_DIR", CLEANER)
     }
+    if before is not None and CLEANER in os.environ:
+        env[CLEANER] = os.environ[CLEANER]
     plain = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "100", "PYTHONUNBUFFERED": "1"}
     return {**env, **plain, "PYTHONIOENCODING": "utf-8", MADE_RUNS: str(made_runs)}
 

@@ -13,6 +13,7 @@ from compilescope.record.benchmark import Machine as Machine
 from compilescope.record.body import EventBody
 from compilescope.record.body import GraphStage as GraphStage
 from compilescope.record.cache_key import CacheAccess as CacheAccess
+from compilescope.record.fix_search import ChangeOutcome as ChangeOutcome
 from compilescope.record.fix_search import FixAttempt as FixAttempt
 from compilescope.record.fix_search import FixOutcome as FixOutcome
 from compilescope.record.jobs import JobCause as JobCause
@@ -404,6 +405,7 @@ Body = (
     | ReproWritten
     | FixAttempt
     | FixOutcome
+    | ChangeOutcome
     | TuneAttempt
     | TuneOutcome
     | DiffOutcome

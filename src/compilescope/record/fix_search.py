@@ -230,6 +230,72 @@ class FixedFile(msgspec.Struct, frozen=True):
     fixed: str
 
 
+ChangeVerdict = Literal["verified", "changed", "worse", "unknown"]
+"""`worse`: the same results, and more is lost. `unknown`: it could not be told, whatever else is
+known."""
+
+
+class CountedTwice(msgspec.Struct, frozen=True):
+    """Something counted in two versions: the least and the most of all runs of each."""
+
+    name: str
+    """A field of `Losses`."""
+    before: tuple[int, int]
+    after: tuple[int, int]
+
+
+class ChangedCause(msgspec.Struct, frozen=True, kw_only=True):
+    """What is lost in one of two versions alone."""
+
+    kind: FindingKind
+    rule: str = ""
+    title: str = ""
+    file: str = ""
+    line: int = 0
+    """In the version that has it."""
+    function: str = ""
+    source: str = ""
+    fingerprint: str = ""
+    why: str = ""
+    """What hid it before; empty where nothing did."""
+
+
+class ChangeOutcome(EventBody, frozen=True, kw_only=True):
+    """Two versions of a program, compared: the run is of the second one."""
+
+    verdict: ChangeVerdict
+    reason: str = ""
+    """In one sentence; of a verified change empty."""
+    name: str = ""
+    """What the change is: a file, a patch, commits."""
+    before_name: str = "before"
+    after_name: str = "after"
+    original: str = ""
+    """The id of the first one's run, where it was kept."""
+    checks: tuple[FixCheck, ...] = ()
+    compared: tuple[str, ...] = ()
+    """What was compared, in sentences."""
+    not_compared: tuple[str, ...] = ()
+    """What was not, in sentences."""
+    inputs: tuple[str, ...] = ()
+    """The kinds of inputs that compiled regions were compared on, in words."""
+    counts: tuple[CountedTwice, ...] = ()
+    share: tuple[float | None, float | None] = (None, None)
+    """Of the operators of a call, those that run eagerly; None where they were not counted."""
+    times: Times | None = None
+    new: tuple[ChangedCause, ...] = ()
+    """Causes that only the second version has, and that were not hidden in the first."""
+    uncovered: tuple[ChangedCause, ...] = ()
+    """Those that were hidden."""
+    gone: tuple[ChangedCause, ...] = ()
+    """Causes that only the first version has."""
+    slower: bool = False
+    """Is a warm call slower, the intervals apart?"""
+    behavior: bool = True
+    """Was compared what the program does? Else only what it loses, as `check --git` asks."""
+    diff: str = ""
+
+
 COUNTS = {
     "breaks": "graph breaks",
     "recompiles": "recompiles",

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from compilescope.base.errors import ToolError
+from compilescope.base.outputs import part_of
 from compilescope.base.settings import DEFAULT_DIR, made_runs_file
 from compilescope.record.header import FILE_NAME, RunHeader, read_header, write_header
 from compilescope.record.provenance import seal_run
@@ -122,9 +123,14 @@ def find_run(home: Path, wanted: str | None) -> Path:
 
 
 def remove_run(folder: Path) -> None:
+    """All of it or, where it can't be taken out of its folder, nothing. Of a link only the link."""
     import shutil
 
     try:
-        shutil.rmtree(folder)
+        if folder.is_symlink():
+            folder.unlink()
+            return
+        aside = folder.rename(part_of(folder))
+        shutil.rmtree(aside)
     except OSError as error:
         raise ToolError(f"Cannot delete {folder}: {error.strerror}.") from None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
 from compilescope.base.errors import ToolError
+from compilescope.base.outputs import output_file
 from compilescope.base.patterns import late
 from compilescope.record.plain_files import open_plain
 
@@ -93,13 +93,11 @@ def tags_of(folder: Path) -> tuple[str, ...]:
 def write_labels(folder: Path, labels: Labels) -> None:
     """Whole or not at all; without tags and note there is no file."""
     path = folder / FILE_NAME
-    part = folder / f"{FILE_NAME}.{os.getpid()}.{os.urandom(3).hex()}.part"
     try:
         if not labels.tags and not labels.note:
             path.unlink(missing_ok=True)
             return
-        part.write_bytes(msgspec.json.format(msgspec.json.encode(labels), indent=1) + b"\n")
-        part.replace(path)
+        with output_file(path) as file:
+            file.write(msgspec.json.format(msgspec.json.encode(labels), indent=1) + b"\n")
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise ToolError(f"Cannot write {path}: {error.strerror}.") from None

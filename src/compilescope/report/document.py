@@ -12,6 +12,7 @@ from compilescope.knowledge.analysis.gate.doubts import doubts
 from compilescope.knowledge.analysis.partial_digest import is_long
 from compilescope.record.bodies import (
     Benchmark,
+    ChangeOutcome,
     CheckOutcome,
     DiffOutcome,
     FixAttempt,
@@ -44,6 +45,7 @@ ABOUT: dict[str, tuple[type[Any], ...]] = {
     "step": (StepsProfiled,),
     "sweep": (JobEnded, Machine),
     "tuning": (TuneOutcome,),
+    "verification": (ChangeOutcome,),
     "violations": (Violation,),
 }
 """Modules of sections about events that few runs have: without one of them there is nothing to say,

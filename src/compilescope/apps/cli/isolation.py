@@ -162,6 +162,7 @@ def isolated(home: Path, script: str = "") -> Iterator[Copy]:
 
 _MEANS = {
     "fix": "fix runs the program many times and hides its output",
+    "verify": "both versions run several times, and their output is hidden",
     "tune": "tune runs the program many times and hides its output",
     "minify": "minify runs the program, then many smaller versions of it in temporary folders",
     "check": "minify --check runs the command many times, in temporary folders",

@@ -24,8 +24,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Fix": ("fix", "tune", "minify"),
     "Numbers": ("diff", "bench"),
     "Hardware": ("preflight", "devices"),
-    "Gate": ("check",),
-    "Share": ("report", "serve", "runs", "agent-skill"),
+    "Gate": ("check", "verify"),
+    "Share": ("report", "serve", "runs", "mcp", "agent-skill"),
     "Learn": ("learn", "demo", "registry"),
 }
 """The headings of `--help` in the order in which a user meets them. A command names its own in

@@ -56,17 +56,19 @@ def run_process(
     cwd: Path | None = None,
     started: Callable[[int], None] | None = None,
     heard: Callable[[bytes], None] | None = None,
+    apart: bool = False,
     stopping: Stopping | None = None,
 ) -> ProcessEnd:
     """Run a command to its end, or to one of its limits, with all that it started.
 
     Its output goes to files in `folder`; with `tail_bytes` only the end of it is kept, in memory.
-    `heard` gets all of it as it comes, stdout and stderr in one, of which a tail is kept too.
+    `heard` gets all of it as it comes, stdout and stderr in one, of which a tail is kept too; with
+    `apart` it gets stderr alone, and stdout is kept whole.
     """
     (folder / "stdin").write_bytes(stdin)
     kills = kernel_kills()
     begun = clock()
-    with streams(folder, tail_bytes, heard) as (source, stdout, stderr):
+    with streams(folder, tail_bytes, heard, apart=apart) as (source, stdout, stderr):
         try:
             process = subprocess.Popen(
                 command,

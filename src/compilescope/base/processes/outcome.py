@@ -217,10 +217,16 @@ Stream = _FileStream | TailStream | _JoinedStream
 
 @contextlib.contextmanager
 def streams(
-    folder: Path, tail: int | None, heard: Callable[[bytes], None] | None
+    folder: Path, tail: int | None, heard: Callable[[bytes], None] | None, *, apart: bool = False
 ) -> Iterator[tuple[IO[bytes], Stream, Stream]]:
     with contextlib.ExitStack() as stack:
         source = stack.enter_context((folder / "stdin").open("rb"))
+        if heard is not None and apart:
+            answer, talk = _FileStream(folder / "stdout"), TailStream(tail or CHUNK, heard)
+            stack.callback(answer.close)
+            stack.callback(talk.close)
+            yield source, answer, talk
+            return
         if heard is not None:
             both = TailStream(tail or CHUNK, heard)
             stack.callback(both.close)

@@ -45,7 +45,7 @@ it calls, not a whole program."""
 _MOST_PROPOSALS = 3
 """For one cause. Chosen: what a report can show; each fix that is asked looks at the source."""
 _LAST_RESORT = 200  # `Fix.order` from which a change comes after what a person can do.
-_BROKEN_VALUE = "broken-value"
+_BROKEN_VALUE, _BROKEN_SIZE = "broken-value", "broken-size"
 _STILL_A_VALUE = ("value-from-outside", "value-read-first", "outside-of-compiled")
 """Without the break, but with the value as an argument, which is guarded as it was before."""
 _NOT_RUN = ("pytest", "-")
@@ -260,22 +260,33 @@ class _Adviser(msgspec.Struct, dict=True):
         return own if own and self._number(cause) == 1 else untried
 
     def _of_the_break(self, cause: RecompileFinding) -> Iterator[tuple[Advice, ...]]:
-        if cause.rule != _BROKEN_VALUE:
-            return
-        code = cause.compiled
-        for site in self.sites_by_line.get((code.file, code.resumed_at), ()):
+        for site in self._left_by(cause):
             advice = self.site(site).advice
             if advice and site.consequence_of is None:
                 yield advice
 
     def _of_the_program(self, cause: RecompileFinding) -> tuple[Advice, ...]:
         """What is said of the program at the break that left the value."""
-        if cause.rule != _BROKEN_VALUE:
-            return ()
-        code = cause.compiled
-        sites = self.sites_by_line.get((code.file, code.resumed_at), ())
-        told = (site for site in sites if any(each.kind == "program" for each in site.remedy))
+        told = (
+            site
+            for site in self._left_by(cause)
+            if any(each.kind == "program" for each in site.remedy)
+        )
         return next((self.site(site).advice for site in told), ())
+
+    def _left_by(self, cause: RecompileFinding) -> Sequence[BreakFinding]:
+        """The breaks without which the value would be none of Python's, or the size none of an
+        input's."""
+        code = cause.compiled
+        if cause.rule not in (_BROKEN_VALUE, _BROKEN_SIZE):
+            return ()
+        if cause.rule == _BROKEN_SIZE:
+            made = f"{cause.subject.partition('.size()')[0]} = "
+            places = [site for site in self.seen.sites if site.source.strip().startswith(made)]
+            places = [s for s in places if (s.file, s.function) == (code.file, code.function)]
+            if places:
+                return places
+        return self.sites_by_line.get((code.file, code.resumed_at), ())
 
     def failure(self, failure: FailureFinding) -> FailureFinding:
         return msgspec.structs.replace(failure, advice=self._advice(failure))

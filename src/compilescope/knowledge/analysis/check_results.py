@@ -15,6 +15,7 @@ from compilescope.knowledge.analysis.program_end import how_it_ended
 from compilescope.record.bodies import (
     Benchmark,
     CompileFailed,
+    DeviceChecked,
     DiffOutcome,
     GraphCaptured,
     JobEnded,
@@ -40,8 +41,10 @@ class CheckResult(msgspec.Struct, frozen=True):
 
 
 def checked_constraints(run: Run, rows: Sequence[Benchmark]) -> CheckResult:
-    """Passed only where every graph was checked to the end."""
-    severities = Counter(body.severity for _, body in run.of(Violation))
+    """Passed only where every graph was checked to the end, as it ran or by `preflight` since."""
+    whole = _checked_whole(run)
+    outcomes = {body.outcome for body in whole.values()}
+    severities = Counter(body.severity for _, body in run.of(Violation) if body.device not in whole)
     measured = [row.violations for row in rows if row.violations is not None]
     graphs = [pair for pair in run.of(GraphCaptured) if pair[1].stage == "dynamo"]
     partitioned = _partitioned(run)
@@ -55,13 +58,28 @@ def checked_constraints(run: Run, rows: Sequence[Benchmark]) -> CheckResult:
     doubt = ""
     if severities["unknown"]:
         doubt = f"the device's constraints could not tell {_times(severities['unknown'])}"
-    elif asked and checked < len(graphs):
+    elif "unknown" in outcomes:
+        unclear = [name for name, body in whole.items() if body.outcome == "unknown"]
+        doubt = f"whether {' and '.join(unclear)} can run the graphs could not be told"
+    elif asked and checked < len(graphs) and not whole:
         doubt = f"{len(graphs) - checked} of {len(graphs)} graphs were not checked"
-    if severities["error"] or any(measured):
+    if severities["error"] or any(measured) or "fail" in outcomes:
         return CheckResult("fail", doubt)
-    if not (severities or measured or asked):
+    if not (severities or measured or asked or whole):
         return CheckResult("unchecked", "no device checked the graphs of this run")
     return _unless(doubt or _unfinished(run))
+
+
+def unplaced_violations(run: Run, rows: Sequence[Benchmark]) -> int:
+    """What a device refused that no event has the place of: counted by benchmarks, `preflight`."""
+    return sum(row.violations or 0 for row in rows) + sum(
+        body.errors for body in _checked_whole(run).values()
+    )
+
+
+def _checked_whole(run: Run) -> dict[str, DeviceChecked]:
+    """The last check of all graphs, for each device."""
+    return {body.device: body for _, body in run.of(DeviceChecked) if body.whole}
 
 
 def _times(number: int) -> str:

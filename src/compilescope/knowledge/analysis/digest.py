@@ -12,6 +12,7 @@ from compilescope.knowledge.analysis.check_results import (
     CheckResult,
     checked_constraints,
     checked_numbers,
+    unplaced_violations,
 )
 from compilescope.knowledge.analysis.cost import (
     RegionCost,
@@ -145,6 +146,7 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
     constraints: CheckResult = CheckResult("unchecked")
     """Were all graphs checked against a device, and does it take them?"""
     violations: tuple[ViolationFinding, ...] = ()
+    unplaced_violations: int = 0
     """What a device does not take, or may not: each place once."""
     numbers: CheckResult = CheckResult("unchecked")
     """Were values compared with a reference, and do they agree?"""
@@ -261,6 +263,7 @@ def digest(run: Run, *, explained: bool = True) -> Digest:
         jobs=jobs,
         constraints=checked_constraints(run, rows),
         violations=_violations(run),
+        unplaced_violations=unplaced_violations(run, rows),
         numbers=checked_numbers(run, rows, jobs),
         differences=_differences(run),
         profiles=_profiles(run),

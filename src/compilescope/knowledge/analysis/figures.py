@@ -79,6 +79,7 @@ def figures(run: Run) -> RunFigures:
     recompiles = sum(frame.avoidable for frame in recompiled_frames(run))
     counted: list[JobEnded | Benchmark] = [*jobs, *rows]
     memory = peak_memory(run)
+    checks = device_checks(run)
     compile_seconds = compile_ns / 1e9 + sum(each.compile_seconds or 0 for each in counted)
     return RunFigures(
         kind=kind_of(run),
@@ -90,11 +91,11 @@ def figures(run: Run) -> RunFigures:
         eager=len(eager) + _sum(job.eager for job in jobs),
         failures=len(failed) + _sum(job.failures for job in jobs),
         compile_seconds=round(compile_seconds, 3),
-        violations=run.count(Violation) or _sum(row.violations for row in rows),
+        violations=run.count(Violation) or _sum(check.errors for check in checks),
         step_seconds=_rounded(step_seconds(run)),
         peak_bytes=memory.device or memory.host,
         on_device=bool(memory.device),
-        devices=tuple(dict.fromkeys(check.device for check in device_checks(run)))[:_MOST_MODELS],
+        devices=tuple(check.device for check in checks)[:_MOST_MODELS],
         models=tuple(dict.fromkeys(_models(run)))[:_MOST_MODELS],
         gb_ids=_ids([site.gb_id for site in sites] + [failure.gb_id for failure in failed]),
     )

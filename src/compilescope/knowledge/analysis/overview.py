@@ -14,6 +14,7 @@ from compilescope.knowledge.analysis.digest import Digest
 from compilescope.knowledge.analysis.findings import findings
 from compilescope.knowledge.analysis.gate.verdict import Judgement
 from compilescope.knowledge.analysis.run_status import program_of, status_of
+from compilescope.knowledge.findings.device_checks import device_checks
 from compilescope.knowledge.findings.differences import differences
 from compilescope.knowledge.findings.violations import violations
 from compilescope.record.bodies import DiffOutcome, TensorDiff, Violation
@@ -179,10 +180,9 @@ def _tally(
 def _worst_violations(each: JudgedRun) -> tuple[float, str]:
     errors = [found for found in violations(each.run) if found.level == "error"]
     if not errors:
-        rows = [row for row in each.seen.benchmarks if row.violations]
-        worst = max(rows, key=lambda row: row.violations or 0)
-        number = worst.violations or 0
-        return number, f"{_many(number, 'violation')} in {worst.model} on {worst.constraints}"
+        worst = max(device_checks(each.run), key=lambda check: check.errors)
+        of = f" in {', '.join(worst.models)}" if worst.models else ""
+        return worst.errors, f"{_many(worst.errors, 'violation')}{of} on {worst.device}"
     first = errors[0]
     model = f" of {first.model}" if first.model else ""
     text = f"{_many(len(errors), 'violation')} on {first.device}, first {first.rule}: "

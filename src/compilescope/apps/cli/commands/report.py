@@ -125,7 +125,9 @@ def _all_runs(folder: Path, tag: str | None) -> list[Path]:
     from compilescope.record.home import list_runs
     from compilescope.record.labels import tags_of
 
-    runs, _ = list_runs(folder)
+    runs, unreadable = list_runs(folder)
+    for _path, why in unreadable:
+        print(f"Left out: {why}", file=sys.stderr)
     found = [path for path, _ in runs if tag is None or tag in tags_of(path)]
     if not found:
         what = f"has the tag {tag!r}" if tag is not None else "is readable"

@@ -314,6 +314,8 @@ def _read_held(subject: Subject, test: cst.BaseExpression) -> Truth | None:
         kinds_seen = {fact.kind for fact in facts_of(subject, test)}
         if kinds_seen & {"tensor", "parameter"} and kinds_seen - {"tensor", "parameter"}:
             raise Refused(f"`{short(subject.module, test)}` is not always a tensor")
+        if kinds_seen and not subject.program.facts.seen and is_tensor(subject, test) is None:
+            raise NeedsRun(f"it is unknown whether `{short(subject.module, test)}` is a tensor")
         return None
     code = subject.module.code
     text, seen = held.name.value, held.seen

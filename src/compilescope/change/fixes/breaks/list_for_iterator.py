@@ -102,7 +102,13 @@ def _made_for(
     module: SourceModule, call: cst.Call, given: cst.BaseExpression
 ) -> cst.BaseExpression:
     """What a variable is set to, as often as the call is made, that is for this call alone."""
-    around = module.function_of(call)
+    around, statement = module.function_of(call), module.statement_of(call)
+    turns = (cst.BaseComp, cst.Lambda, cst.While)
+    for above in module.ancestors(call):
+        if isinstance(above, turns):
+            return given  # The call may be made again with what the first one left.
+        if above is statement:
+            break
     made = _as_set(module, around, given) if around is not None else given
     places = [module.block_of(module.statement_of(each)) for each in (made, call)]
     return made if places[0] is places[1] else given

@@ -14,7 +14,7 @@ from compilescope.knowledge.source.trees import cst
 
 _MOST_CALLERS = 4
 """Functions outwards. Chosen: `main` calls `build`, which makes a trainer, which compiles."""
-_MAKES = ("__init__", "__new__", "__post_init__", "setup")
+MAKERS = ("__init__", "__new__", "__post_init__", "setup")
 _FOR_EACH = ("map", "starmap")
 
 
@@ -57,7 +57,7 @@ def _sites(
     """Where a function is called, or what it is the constructor of is made; and where it is given
     to `map`, or decorates something."""
     name = function.name.value
-    if name in _MAKES and (owner := module.around(function, cst.ClassDef)) is not None:
+    if name in MAKERS and (owner := module.around(function, cst.ClassDef)) is not None:
         names = _with_subclasses(owner.name.value, modules)
     else:
         names = {name}

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import msgspec
 
 from compilescope.base.patterns import late
+from compilescope.change.fixes.compilation.objects import MAKERS
 from compilescope.change.fixes.subject import Subject
 from compilescope.knowledge.source.flow.liveness import targets
 from compilescope.knowledge.source.refusals import NotMeant, Refused
@@ -204,6 +205,8 @@ def _turns_itself_off(module: SourceModule, branch: cst.If) -> bool:
     while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         test, wanted = test.expression, "True" if wanted == "False" else "False"
     asked = module.code(test.with_changes(lpar=(), rpar=()))
+    if _is_set_back(module, asked.rpartition(".")[2], wanted):
+        return False
     return any(
         isinstance(each, cst.Assign)
         and module.code(each.value) == wanted
@@ -211,6 +214,22 @@ def _turns_itself_off(module: SourceModule, branch: cst.If) -> bool:
         for line in branch.body.body
         for each in (line.body if isinstance(line, cst.SimpleStatementLine) else ())
     )
+
+
+def _is_set_back(module: SourceModule, name: str, wanted: str) -> bool:
+    """Does the file set it to something else later on: in a loop, or in a function that makes no
+    object?"""
+    for node in module.walk():
+        if not isinstance(node, cst.Assign) or module.code(node.value) == wanted:
+            continue
+        if all(module.code(target).rpartition(".")[2] != name for target in targets(node)):
+            continue
+        function = module.function_of(node)
+        if function is not None and function.name.value not in MAKERS:
+            return True
+        if module.around(node, cst.For, cst.While) is not None:
+            return True
+    return False
 
 
 def _is_lazy(module: SourceModule, test: cst.BaseExpression) -> bool:

@@ -99,6 +99,7 @@ DYNAMIC_TRUE = Fix(
     rules=frozenset(
         f"recompile/{rule}"
         for rule in (
+            "broken-size",
             "size-change",
             "int-change",
             "float-change",
@@ -137,7 +138,8 @@ DYNAMIC_AUTOMATIC = Fix(
     id="dynamic-automatic",
     title="remove dynamic=False",
     rules=frozenset(
-        f"recompile/{rule}" for rule in ("size-change", "size-zero-one", "equal-sizes")
+        f"recompile/{rule}"
+        for rule in ("broken-size", "size-change", "size-zero-one", "equal-sizes")
     ),
     order=112,
     kind="config",

@@ -69,10 +69,16 @@ def facts_after(subject: Subject, node: cst.CSTNode) -> tuple[ValueFact, ...]:
 def known_as(subject: Subject, node: cst.CSTNode) -> cst.CSTNode:
     """For a local name that is set once, what it is set to."""
     if isinstance(node, cst.Name) and not facts_of(subject, node):
-        function = subject.module.function_of(node)
-        value = only_value(subject.module, function, node.value) if function else None
-        return value if value is not None else node
+        return _set_to(subject, node)
     return node
+
+
+def _set_to(subject: Subject, node: cst.CSTNode) -> cst.CSTNode:
+    if not isinstance(node, cst.Name):
+        return node
+    function = subject.module.function_of(node)
+    value = only_value(subject.module, function, node.value) if function else None
+    return value if value is not None else node
 
 
 def bare(node: cst.CSTNode) -> cst.CSTNode:
@@ -137,12 +143,14 @@ def _is_static_comparison(subject: Subject, node: cst.Comparison) -> bool:
 
 def is_tensor(subject: Subject, node: cst.CSTNode) -> bool | None:
     """None: nobody can tell."""
-    seen = facts_of(subject, node)
-    if seen:
+    seen, known = facts_of(subject, node), _set_to(subject, node)
+    # What is left of `t or flag` may be either: what was compiled shows only what came by first.
+    either = isinstance(known, cst.BooleanOperation) and not subject.program.facts.seen
+    if seen and not either:
         return all(fact.kind in ("tensor", "parameter") for fact in seen)
     if is_static(subject, node):
         return False
-    node = known_as(subject, node)
+    node = known_as(subject, node) if not either else known
     if isinstance(node, cst.Call):
         name = operator_of(subject.module, node)
         if name is not None:

@@ -22,9 +22,10 @@ from typing import Literal, TypeVar
 
 from compilescope.base.errors import ToolError
 from compilescope.base.processes.cleaner import FileChange, journal
-from compilescope.change.fixes.stored import StoredFix
+from compilescope.change.fixes.stored import StoredFix, stored_fix
 from compilescope.record.fix_search import FixedFile
 from compilescope.record.provenance import is_fix_found_here
+from compilescope.record.run import read_run
 from compilescope.record.stack import origin_of
 
 T = TypeVar("T")
@@ -126,6 +127,21 @@ def apply_stored(
             folder=folder,
             hint=hint,
         )
+
+
+def read_own_fix(stored: Path) -> tuple[str, StoredFix]:
+    """The name of the run in this folder, and the fix that a search of the user's verified. Raises
+    `ToolError` where there is none."""
+    run = read_run(stored)
+    fix = stored_fix(run)
+    name = run.header.run
+    if fix is None:
+        raise ToolError(
+            f"Run {name} holds no fix to apply.",
+            hint=f"Search for one with `compilescope fix --run {shlex.quote(name)}`.",
+        )
+    check_origin(fix, stored, name)
+    return name, fix
 
 
 def check_origin(fix: StoredFix, folder: Path, run: str) -> None:

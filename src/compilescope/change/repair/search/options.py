@@ -19,6 +19,7 @@ from compilescope.change.fixes.program_files import main_file_of
 from compilescope.change.fixes.subject import Subject
 
 if TYPE_CHECKING:
+    from compilescope.change.repair.trials.version import Version
     from compilescope.change.repair.trials.warm.parent import WarmParent
     from compilescope.change.repair.trials.workbench import Workbench
     from compilescope.instrument.recorder.target import Target
@@ -58,7 +59,12 @@ class ProgramOptions:
     """Likewise, for what nobody is to miss: a fix was verified."""
 
     def workbench(
-        self, target: Target, *, deadline: Deadline | None = None, warm: WarmParent | None = None
+        self,
+        target: Target,
+        *,
+        deadline: Deadline | None = None,
+        warm: WarmParent | None = None,
+        original: Version | None = None,
     ) -> Workbench:
         """Without a warm process each run is a fresh one, as a user's is."""
         from compilescope.change.repair.trials.workbench import Workbench
@@ -73,6 +79,7 @@ class ProgramOptions:
             plain=self.plain,
             warm=warm,
             deadline=deadline or self.deadline,
+            original=original,
         )
 
 

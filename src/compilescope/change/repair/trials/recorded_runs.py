@@ -57,6 +57,8 @@ class ReplayedRun:
     timed_out: bool = False
     stdout: bytes = b""
     stderr: bytes = b""
+    lines: Mapping[tuple[str, int], bool] = field(default_factory=dict)
+    """Of the lines that were watched, those that ran: was it in a compiled region?"""
 
     @property
     def calls(self) -> list[dict[str, Any]]:

@@ -13,9 +13,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
+import torch
 
 from compilescope.change.fixes.patch import Allowance, dims_joined, fields_read, reading
 from compilescope.change.repair.trials.child.recipes import OTHER_WEIGHTS, RECORDED, InputRecipe
@@ -81,6 +82,7 @@ def judge_version(asked: dict[str, Any]) -> Any:
         # Whose results these fields are of, nothing tells: all of them count.
         allows, read = allows - reading(read), None
     comparison = _Comparison(original, compiled, again, probed, allows, found)
+    comparison.by_anyone = asked["by_anyone"]
     try:
         comparison.compare_all()
     except Needs as needed:
@@ -125,6 +127,23 @@ def _is_unlike(probed: ReplayedRun, call: dict[str, Any]) -> bool:
     return bool(unlike(kept, got))
 
 
+_MOST_SHOWN = 3
+"""Inputs by their sizes. Chosen: as many as one sentence bears."""
+
+
+class _WrongReplay(NamedTuple):
+    """A set of inputs on which two versions differ."""
+
+    elements: int
+    """Of its tensors."""
+    call: dict[str, Any]
+    recipe: tuple[Any, ...]
+    mode: str
+    differences: list[ReplayDifference]
+    told: str
+    """The sizes of its tensors."""
+
+
 class _Comparison:
     def __init__(
         self,
@@ -144,10 +163,27 @@ class _Comparison:
         self._found = found
         self._theirs = {(c["region"], c["call"]): c for c in probed.calls}
         self._asked = 0
+        self.by_anyone = False
+        """Is the change anybody's, and no fix of ours? Then compiled regions may be others, and
+        what differs is told on the smallest inputs that show it."""
+        self._wrong: list[_WrongReplay] = []
 
     def compare_all(self) -> None:
+        self._compare_calls()
+        if self._wrong:
+            # Of those with as many elements the first: the recorded inputs come before others.
+            least = min(self._wrong, key=lambda wrong: wrong.elements)
+            self._report(least.call, least.recipe, least.mode, least.differences, least.told)
+
+    def _compare_calls(self) -> None:
         for call in self._original.calls:
             other = self._theirs.get((call["region"], call["call"]))
+            if other is None and self.by_anyone:
+                self._found.unknown(
+                    f"call {call['call']} of `{call['name']}` is not made: what is compiled is "
+                    "called otherwise"
+                )
+                return
             if other is None:
                 words = f"call {call['call']} of `{call['name']}` is missing: the program takes "
                 self._fail("regions", f"{words}another path")
@@ -204,6 +240,9 @@ class _Comparison:
                     )
                 wrong = list(self._weighed(call, recipe, wrong, (theirs, replay), anchor))
                 wrong = self._steady(call, recipe, wrong)
+                if wrong and self.by_anyone and wrong[0].verdict == "fail":
+                    self._wrong.append(self._wrong_replay(call, recipe, mode, wrong, ours))
+                    break
                 if wrong:
                     self._report(call, recipe, mode, wrong)
                     return
@@ -273,9 +312,46 @@ class _Comparison:
             self._found.unknown(f"`{call['name']}` is called with different kinds of arguments")
             return False
         words = same_values(ours, theirs, dims)
-        if words:
+        if words and self.by_anyone and self._gives_the_same(ours[0], theirs[0]):
+            self._found.unknown(
+                f"`{call['name']}` is called with different inputs ({words}): what it makes of "
+                "them could not be compared"
+            )
+        elif words:
             self._fail("inputs", f"`{call['name']}` is called with different inputs: {words}")
         return not words
+
+    @staticmethod
+    def _gives_the_same(ours: Replays, theirs: Replays) -> bool:
+        """For the program itself, whatever the inputs: or is it another region by now?"""
+        if ours.call["name"] != theirs.call["name"]:
+            return True
+        one, other = ours.call.get("real"), theirs.call.get("real")
+        if one is None or other is None or one["error"] or other["error"]:
+            return False
+        return not unlike(ours.read(one), theirs.read(other))
+
+    def _wrong_replay(
+        self,
+        call: dict[str, Any],
+        recipe: tuple[Any, ...],
+        mode: str,
+        wrong: list[ReplayDifference],
+        ours: Replays,
+    ) -> _WrongReplay:
+        inputs = ours.read(call["inputs"]).outcome.values
+        tensors = {p: v.leaf for p, v in inputs.items() if isinstance(v.leaf, torch.Tensor)}
+        elements = sum(tensor.numel() for tensor in tensors.values())
+        leading = max((t.shape[0] for t in tensors.values() if t.dim()), default=1)
+        if recipe[0] in ("first-size", "empty"):
+            grown = 0 if recipe[0] == "empty" else leading + int(recipe[2])
+            elements = elements * max(grown, 0) // max(leading, 1)
+        shown = [
+            f"{path} {str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
+            for path, tensor in tensors.items()
+        ]
+        told = ", ".join(shown[:_MOST_SHOWN]) + (", ..." if len(shown) > _MOST_SHOWN else "")
+        return _WrongReplay(elements, call, recipe, mode, wrong, told)
 
     def _weighed(
         self,
@@ -321,11 +397,13 @@ class _Comparison:
         recipe: tuple[Any, ...],
         mode: str,
         wrong: list[ReplayDifference],
+        shown: str = "",
     ) -> None:
         wrong = sorted(wrong, key=lambda difference: difference.verdict != "fail")
         first = wrong[0]
         inputs = InputRecipe(*recipe).words()
         how = "" if mode == "eager" else ", compiled"
+        inputs += f" ({shown})" if shown else ""
         words = f"`{call['name']}` on {inputs}{how}: {first.words}"
         self._found.checks.append(FixCheck(_NAMES[first.aspect], first.verdict, words))
 

@@ -35,8 +35,10 @@ def compare_values(
     allows: frozenset[Allowance],
     *,
     light: bool = False,
+    by_anyone: bool = False,
 ) -> ComparedValues:
-    """Probe the version, `light` without Inductor, and hold every replay against the original's."""
+    """Probe the version, `light` without Inductor, and hold every replay against the original's.
+    `by_anyone`: the change is no fix of ours."""
     found = ComparedValues()
     found.add(before.replayable)
     if found.is_settled:
@@ -56,7 +58,7 @@ def compare_values(
         on = f" on {asked.words}" if asked is not None else ""
         found.unknown(f"replaying its regions{on} was killed by signal {-probed.exit_status}")
         return found
-    found.add(_judged(bench, before, probed, allows, light=light))
+    found.add(_judged(bench, before, probed, allows, light=light, by_anyone=by_anyone))
     if not found.is_settled:
         checks, notes = check_branches(before, changes, found.skipped)
         found.checks += checks
@@ -71,8 +73,10 @@ def _judged(
     allows: frozenset[Allowance],
     *,
     light: bool,
+    by_anyone: bool,
 ) -> ComparedValues:
     asked: dict[str, Any] = {
+        "by_anyone": by_anyone,
         "original": before.probed.told,
         "version": probed.told,
         "compiled": None,

@@ -66,7 +66,7 @@ def verify(
 ) -> Verification:
     """Try a version in fresh processes. `gone` are the fingerprints that must vanish, `changed`
     the lines of the new texts that a patch touched (by file), beside those that differ."""
-    trial = _Trial(bench, before, version, patch_allows)
+    trial = VersionTrial(bench, before, version, patch_allows)
     trial.changes = changes_between(before.version, version, changed)
     verdict, reason = trial.judge(gone)
     after = trial.after
@@ -97,7 +97,7 @@ def confirm(
     """Look again at a version that was proven in forks of a warm process, in a fresh one. If that
     shows anything else, everything is proven anew in fresh processes: their word counts.
     `replayed`: its values were compared as `before` has them, and need not be again."""
-    trial = _Trial(bench, before, version, patch_allows)
+    trial = VersionTrial(bench, before, version, patch_allows)
     trial.changes = changes_between(before.version, version)
     verdict, reason = trial.look(gone, bench.watch(version, fresh=True)) or ("verified", states)
     if verdict != "verified":
@@ -122,7 +122,7 @@ def confirm(
     )
 
 
-class _Trial:
+class VersionTrial:
     """One version under way."""
 
     def __init__(
@@ -169,9 +169,9 @@ class _Trial:
     def look(self, gone: Collection[str], after: CapturedRun) -> tuple[FixVerdict, str] | None:
         """What a run of it shows, without any replays; None: nothing is wrong."""
         self.after = after
-        self.uncovered = _uncovered_breaks(self._before.captured, after, self.changes)
+        self.uncovered = uncovered_breaks(self._before.captured, after, self.changes)
         # How it ended comes first: what a run lost that broke off says nothing.
-        self.checks += [self._exit(after)]
+        self.checks += [self.exit_check(after)]
         self.checks += check_losses(
             self._before.captured,
             after,
@@ -186,7 +186,7 @@ class _Trial:
         found = self.verdict()
         if found is not None:
             return found
-        self.checks.append(self._output(after))
+        self.checks.append(self.output_check(after))
         return self.verdict()
 
     def verdict(self) -> tuple[FixVerdict, str] | None:
@@ -205,7 +205,7 @@ class _Trial:
         unknown = [check for check in self.checks if check.verdict == "unknown"]
         return ("unverified", unknown[0].words) if unknown else None
 
-    def _exit(self, after: CapturedRun) -> FixCheck:
+    def exit_check(self, after: CapturedRun) -> FixCheck:
         if after.timed_out:
             words = f"it did not finish within {self._bench.limit_s:g} s"
             return FixCheck("exit", "fail", words)
@@ -214,7 +214,7 @@ class _Trial:
             return FixCheck("exit", "fail", _ending(after, wanted))
         return FixCheck("exit", "pass", f"status {wanted}")
 
-    def _output(self, after: CapturedRun) -> FixCheck:
+    def output_check(self, after: CapturedRun) -> FixCheck:
         before = self._before
         printed = compare_output(before.stdout, after.stdout, self._allows)
         if printed.verdict == "fail":
@@ -238,12 +238,18 @@ class _Trial:
         same = compare_output(wanted.stdout, found.stdout, self._allows).verdict == "pass"
         return same and found.exit_status == wanted.exit_status
 
-    def compare_values(self) -> None:
+    def compare_values(self, *, by_anyone: bool = False) -> None:
         before, changes = self._before.values, self.changes
         if before is not self._before:
             changes = changes_between(before.version, self._version)
         found = compare_values(
-            self._bench, before, self._version, changes, self._allows, light=self._before.light
+            self._bench,
+            before,
+            self._version,
+            changes,
+            self._allows,
+            light=self._before.light,
+            by_anyone=by_anyone,
         )
         self.checks += found.checks
         self.notes += found.notes
@@ -270,7 +276,7 @@ def _ending(after: CapturedRun, wanted: int) -> str:
 # breaks Dynamo goes on at the next line: what breaks there now and did not before was not hidden.
 
 
-def _uncovered_breaks(
+def uncovered_breaks(
     before: CapturedRun, after: CapturedRun, changes: Changes
 ) -> tuple[UncoveredBreak, ...]:
     """In the order in which the version met them."""
@@ -345,13 +351,20 @@ NEVER_WARM = "no compiled region is called again after it is compiled"
 
 
 def measure(
-    bench: Workbench, before: Version, after: Version, *, rounds: int = 3, cold: int = 2
+    bench: Workbench,
+    before: Version,
+    after: Version,
+    *,
+    rounds: int = 3,
+    cold: int = 2,
+    seen: tuple[list[CapturedRun], list[CapturedRun]] | None = None,
 ) -> Times:
     """Both by turns. First calls and whole runs are timed in the `cold` first rounds, with empty
-    caches for what is compiled; the others time warm calls alone, of code that is in a cache."""
+    caches for what is compiled; the others time warm calls alone, of code that is in a cache.
+    `seen` gets the runs."""
     if bench.moves(before) or bench.moves(after):
         return _weighed(bench, before, after, rounds)
-    seen: tuple[list[CapturedRun], list[CapturedRun]] = ([], [])
+    seen = seen if seen is not None else ([], [])
     with ExitStack() as caches:
         environments: list[dict[str, str]] = [{}, {}]
         for number in range(rounds):

@@ -10,7 +10,7 @@ import ast
 import difflib
 import os
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from compilescope.change.fixes.patch import Patch
@@ -21,25 +21,34 @@ class Version:
     """The program as it is on disk, but for these files and these variables."""
 
     files: Mapping[str, str] = field(default_factory=dict)
-    """By absolute path: the whole text."""
+    """By absolute path: the whole text. Modules among them need not be on disk."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables that the program is started with, beside ours."""
+    absent: frozenset[str] = frozenset()
+    """Modules on disk, by absolute path, that this version does not have."""
 
     @property
     def key(self) -> object:
         """Equal for equal versions."""
-        return tuple(sorted(self.files.items())), tuple(sorted(self.environment.items()))
+        files, environment = sorted(self.files.items()), sorted(self.environment.items())
+        return tuple(files), tuple(environment), self.absent
 
     def with_patch(self, patch: Patch) -> Version:
         """This one with a patch on top. The patch's texts are whole: they replace ours."""
         files = {os.path.abspath(path): text for path, text in patch.files.items()}
-        return Version({**self.files, **files}, {**self.environment, **patch.environment})
+        return replace(
+            self,
+            files={**self.files, **files},
+            environment={**self.environment, **patch.environment},
+        )
 
     def text_of(self, path: str) -> str | None:
         """The text of a file in this version; None where there is none, or no text."""
         path = os.path.abspath(path)
         if path in self.files:
             return self.files[path]
+        if path in self.absent:
+            return None
         try:
             return Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError, ValueError):
@@ -105,7 +114,8 @@ def changes_between(
 ) -> Changes:
     """`touched` are lines of the new texts that count as changed whatever a comparison says."""
     found: dict[str, ChangedFile] = {}
-    for path in dict.fromkeys([*before.files, *after.files]):
+    paths = [*before.files, *after.files, *sorted(before.absent | after.absent)]
+    for path in dict.fromkeys(paths):
         old, new = before.text_of(path) or "", after.text_of(path) or ""
         if old != new:
             found[path] = _compare(old, new, (touched or {}).get(path, ()))

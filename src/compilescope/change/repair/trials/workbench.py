@@ -16,7 +16,7 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +32,7 @@ from compilescope.base.version import VERSION
 from compilescope.change.fixes.program_files import main_file_of
 from compilescope.change.fixes.values.graph_values import ValueFacts
 from compilescope.change.repair.trials.child.fatal_inputs import read_fatal
+from compilescope.change.repair.trials.child.line_watcher import read_lines
 from compilescope.change.repair.trials.child.moved_regions import Moved, moved_regions
 from compilescope.change.repair.trials.child.ranks import read_collective, read_stderr, read_stdout
 from compilescope.change.repair.trials.losses import count_operators
@@ -92,10 +93,12 @@ class Workbench:
         progress: Progress | None = None,
         warm: WarmParent | None = None,
         deadline: Deadline | None = None,
+        original: Version | None = None,
     ) -> None:
         """`compile_names` and `backend` as `compilescope run --compile` has them; `limit_s` is for
         one process, `deadline` for all. `plain`: packages of devices that are missing are stood in
-        for. `warm` forks the processes; without it all are fresh ones."""
+        for. `warm` forks the processes; without it all are fresh ones. `original`: where that is
+        not what is on disk, the version whose regions the others are asked for."""
         target.check()
         self.target = target
         self._plain = plain
@@ -103,6 +106,11 @@ class Workbench:
         self.seed = seed
         self._settings = Settings(compile_names=tuple(compile_names), compile_backend=backend)
         self._stdin = stdin
+        self._original = original or Version()
+        self.thorough = False
+        """Are regions called on more inputs than a fix of ours needs?"""
+        self.watched: dict[object, Mapping[str, Collection[int]]] = {}
+        """By a version's key, by file: lines of which replays note whether they run."""
         self._tick = progress or (lambda doing: None)
         self._folder = Path(tempfile.mkdtemp(prefix="compilescope-"))
         self._warm = warm or WarmParent()
@@ -244,6 +252,7 @@ class Workbench:
         options = {
             "compiled": compiled,
             "sizes": sizes,
+            "thorough": self.thorough,
             "seconds": self.limit_s * _REPLAYING,
             "focus": [list(item) for item in focus],
             "like": like.plan_without(() if raising else like.raising) if like else None,
@@ -292,6 +301,7 @@ class Workbench:
             timed_out=ended.timed_out,
             stdout=ended.stdout,
             stderr=ended.stderr,
+            lines=read_lines(place),
         )
 
     def ask(self, judge: str, asked: dict[str, Any]) -> Any:
@@ -315,9 +325,9 @@ class Workbench:
         return read_facts(place)
 
     def moves(self, version: Version) -> bool:
-        """Does it compile something else than the files on disk do? Then its own regions' times
-        are those of other work."""
-        return bool(_moved(version))
+        """Does it compile something else than the original does? Then its own regions' times are
+        those of other work."""
+        return bool(self._moved(version))
 
     def weigh(
         self, version: Version, counting: str = "", *, caches: Path | None = None
@@ -330,7 +340,7 @@ class Workbench:
         asked = {
             "task": {"name": _WEIGHING, "given": {"folder": str(place), "counting": counting}},
             "light": bool(counting),
-            "moved": _moved(version),
+            "moved": self._moved(version),
             "eager_random": False,
         }
         environment = {"TORCHINDUCTOR_CACHE_DIR": str(caches)} if caches is not None else None
@@ -404,6 +414,7 @@ class Workbench:
         names = [name for name in settings.compile_names if ":" not in name]
         options = {
             "files": self._files(version),
+            "absent": sorted(version.absent),
             "plain": self._plain,
             "seed": self.seed,
             "compile_names": names,
@@ -413,7 +424,9 @@ class Workbench:
             **asked,
         }
         if "probe" in asked:
-            options["moved"] = _moved(version)
+            options["moved"] = self._moved(version)
+            watched = self.watched.get(version.key, {})
+            options["watched"] = {file: sorted(rows) for file, rows in watched.items()}
         trial.write_text(json.dumps(options), encoding="utf-8")
         boots = [_BOOT, _CAPTURE / "boot"] if settings.run_dir is not None else [_BOOT]
         more = {**version.environment, **(environment or {})}
@@ -434,6 +447,16 @@ class Workbench:
             if plain != text:
                 files[os.path.abspath(main)] = plain
         return files
+
+    def _moved(self, version: Version) -> dict[str, Moved]:
+        """By file: what the original compiles, and the version only in parts."""
+        found: dict[str, Moved] = {}
+        for path, text in version.files.items():
+            old = self._original.text_of(path)
+            moved = moved_regions(old, text) if old is not None else []
+            if moved:
+                found[path] = moved
+        return found
 
     def _run_warm(
         self,
@@ -462,7 +485,7 @@ class Workbench:
             # Outside of the block: this process stays.
             if not self._warm.start_anew(command, self.deadline.limit(_START_S)):
                 break
-        if self._warm.reason or not (version.files or version.environment):
+        if self._warm.reason or version == self._original:
             self.cold = found  # It is so with every version.
         return None
 
@@ -470,14 +493,3 @@ class Workbench:
 def _survey(folder: Path, places: Collection[tuple[str, int]]) -> dict[str, Any]:
     folder.mkdir(exist_ok=True)
     return {"folder": str(folder), "places": [list(item) for item in places]}
-
-
-def _moved(version: Version) -> dict[str, Moved]:
-    """By file: what the files on disk compile, and the version only in parts."""
-    found: dict[str, Moved] = {}
-    for path, text in version.files.items():
-        old = Version().text_of(path)
-        moved = moved_regions(old, text) if old is not None else []
-        if moved:
-            found[path] = moved
-    return found

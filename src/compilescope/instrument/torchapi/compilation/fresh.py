@@ -119,7 +119,7 @@ def as_compiled(function: Any, options: dict[str, Any], backend: Any = "eager") 
     if is_compiled(function):
         if not options:
             return function
-        function = _not_compiled(function)
+        function = not_compiled(function)
     return torch.compile(to_compile(function), **{"backend": backend, **options})
 
 
@@ -136,7 +136,7 @@ def is_compiled(function: Any) -> bool:
     return wrapped and not getattr(function, "_torchdynamo_disable", False)
 
 
-def _not_compiled(function: Any) -> Any:
+def not_compiled(function: Any) -> Any:
     """What was given to `torch.compile`, where that can be had."""
     from torch._dynamo import OptimizedModule
     from torch._dynamo.eval_frame import innermost_fn

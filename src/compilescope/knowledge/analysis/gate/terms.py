@@ -150,7 +150,8 @@ def _failures(digest: Digest, own: bool) -> Count:
 
 def _violations(digest: Digest, own: bool) -> Count:
     """What is an error: a warning harms nothing, and of the rest nobody can say."""
-    return _errors(digest.violations, own)
+    number, against = _errors(digest.violations, own)
+    return number + digest.unplaced_violations, against
 
 
 def _differences(digest: Digest, own: bool) -> Count:

@@ -69,7 +69,9 @@ def failure_words(failure: FailureFinding, sources: Sources) -> tuple[str, str, 
 
 _NO_AUTOGRAD = late(r"Trying to backward through ([\w.]+?)(?:\.default)? but no autograd formula")
 """As torch words it (2.11 to 2.14) for an operator of `torch.library` without a derivative."""
-_REQUEST = late(r"\bPlease (?!do this|report|file|open an? |see )[^.]+(?:\.(?=\S)[^.]+)*\.")
+_REQUEST = late(
+    r"\bPlease (?!do this|report|file|open an? |see )[^.]{1,400}(?:\.(?=\S)[^.]{1,400}){0,9}\."
+)
 
 
 def _asked(failure: FailureFinding, said: str) -> list[Remedy]:

@@ -91,8 +91,9 @@ def library_miss(miss: RecompileCase, rule: str, told: list[Remedy]) -> list[Rem
     weighed = [each for each in told if each.kind != "source"]
     if rule in _OF_THE_CALL or (rule in _OF_THE_INPUTS and passed) or weighed == told:
         return told
-    if rule == "size-zero-one":
-        # Text is generated one token at a time: there is no other size to pad to.
+    if rule in ("broken-size", "size-zero-one"):
+        # The break has words of its own. And text is generated one token at a time: there is no
+        # other size to pad to.
         return weighed
     if rule in _OF_SIZES and (passed or _about_a_cache(miss)):
         first = _fixed_sizes(miss)

@@ -24,7 +24,9 @@ _RULES = frozenset(
         "validation-guard",
     }
 )
-_OF_SIZES = frozenset({"size-change", "size-zero-one", "shape-condition", "equal-sizes"})
+_OF_SIZES = frozenset(
+    {"broken-size", "size-change", "size-zero-one", "shape-condition", "equal-sizes"}
+)
 _CATEGORIES = frozenset({"data-dependent-branch", "dynamic-shape-operator", "scalar-extraction"})
 _READS = frozenset({"item", "tolist", "nonzero", "argwhere", "unique", "masked_select"})
 _GROWS = frozenset({"append", "extend", "add", "update", "setdefault"})

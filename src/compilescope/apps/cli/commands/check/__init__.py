@@ -49,7 +49,7 @@ class _CheckCommand(ProgramCommand):
             *("breaks", "recompiles", "graphs", "eager", "failures", "coverage", "own"),
             *("violations", "differences", "slowdown", "against"),
             *("baseline", "no_baseline", "update_baseline"),
-            *("annotations", "junit", "sarif", "as_json"),
+            *("annotations", "junit", "sarif", "as_json", "git", "form"),
         }
     )
 
@@ -58,13 +58,15 @@ class _CheckCommand(ProgramCommand):
             *("breaks", "recompiles", "graphs", "eager", "failures", "violations", "differences"),
             *("coverage", "slowdown", "against"),
         ),
+        "Another version": ("git", "form"),
         "What counts": ("own", "strict", "baseline", "no_baseline", "update_baseline"),
         "Files and annotations": ("annotations", "junit", "sarif", "force"),
     }
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_usage(ctx, formatter)
-        formatter.write_usage("compilescope check", "[OPTIONS] --run RUN", prefix="       ")
+        for rest in ("--run RUN", "--git REV SCRIPT [ARGS]..."):
+            formatter.write_usage("compilescope check", f"[OPTIONS] {rest}", prefix="       ")
 
 
 @click.command(
@@ -73,7 +75,8 @@ class _CheckCommand(ProgramCommand):
     short_help="Run a program and fail if it exceeds limits on graph breaks or recompiles.",
     help="Run a program under capture, or take a recorded run with --run, and check its graph "
     "breaks, recompiles, eager fallbacks and failures against limits, a committed "
-    "baseline, or both. With neither, any of them fails the check.\n\n"
+    "baseline, or both. With neither, any of them fails the check. With --git, compare the program "
+    "with itself at a commit instead: what is new there, or slower, fails the check.\n\n"
     "Exit status: 0 "
     "within the limits, 1 a limit is exceeded or something is new, 2 inconclusive. "
     "Limits can also be set in [tool.compilescope] of pyproject.toml; the command line "
@@ -161,6 +164,17 @@ class _CheckCommand(ProgramCommand):
 )
 @click.option("--junit", type=_FILE, metavar="FILE", help="Write JUnit XML.")
 @click.option("--sarif", type=_FILE, metavar="FILE", help="Write SARIF.")
+@click.option(
+    "--git",
+    metavar="REV",
+    help="Compare the working tree with this commit: new causes and slower warm calls fail.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("terminal", "md", "sarif", "json")),
+    help="With --git: the output format; md is for a pull request.",
+)
 @force_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON as the last line of stdout.")
 @all_option
@@ -175,6 +189,12 @@ def _check(target: Words, given: dict[str, Any]) -> int:
     from compilescope.apps.cli.commands.check.options import ask
     from compilescope.apps.cli.commands.check.output import OutputForms
 
+    if given["git"] is not None:
+        from compilescope.apps.cli.commands.check.commits import check_commits
+
+        return check_commits(target, given)
+    if given["form"] is not None:
+        raise ToolError("--format needs --git; for other checks use --json, --sarif or --junit.")
     asked = ask(target, given)
     annotations = given["annotations"]
     wanted = OutputForms(

@@ -5,7 +5,6 @@ of an earlier search (`--apply RUN`), put into the user's files.
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -104,32 +103,24 @@ _OTHERS = {
 
 
 def apply_run(words: Words, given: dict[str, Any]) -> None:
-    from compilescope.change.fixes.stored import stored_fix
-    from compilescope.change.repair.delivery.stored_fix import apply_stored, check_origin
+    from compilescope.change.repair.delivery.stored_fix import apply_stored, read_own_fix
+    from compilescope.record.header import read_header
     from compilescope.record.home import find_run
-    from compilescope.record.run import read_run
 
     _check(words, given)
     stored = find_run(home_folder(given["home"]), given["stored"])
-    run = read_run(stored)
-    fix = stored_fix(run)
-    if fix is None:
-        raise ToolError(
-            f"Run {run.header.run} holds no fix to apply.",
-            hint=f"Search for one with `compilescope fix --run {shlex.quote(run.header.run)}`.",
-        )
-    check_origin(fix, stored, run.header.run)
+    run, fix = read_own_fix(stored)
     # Git takes the way back only from within its tree.
     folder = "" if os.path.realpath(fix.root) == os.getcwd() else fix.root
     done = apply_stored(fix, force=given["force"], folder=folder)
     if given["as_json"]:
-        print_json(_value(run.header.run, fix, done))
+        print_json(_value(run, fix, done))
         return
     diff = fix.diff if done.written else ""
     document = fixing_document(
         FixSearchView(
             title="compilescope fix",
-            subtitle=" ".join(run.header.command),
+            subtitle=" ".join(read_header(stored).command),
             headline=tuple(_headline(fix, done)),
             diff=diff,
             notes=done.remarks,

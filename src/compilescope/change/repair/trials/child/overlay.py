@@ -14,8 +14,9 @@ import signal
 import sys
 import traceback
 import types
-from collections.abc import Iterator, Mapping
-from importlib.machinery import ModuleSpec, SourceFileLoader
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.util import spec_from_file_location
 from typing import Any
 
 from compilescope.change.repair.trials.child.moved_regions import Moved, put_back
@@ -26,12 +27,20 @@ _OURS = __name__.rpartition(".child")[0]
 class Overlay:
     """The texts, by the paths that the program may know the files by."""
 
-    def __init__(self, files: Mapping[str, str], moved: Mapping[str, Moved] | None = None) -> None:
-        """`moved`: by file, what a replay is to compile as the original did."""
+    def __init__(
+        self,
+        files: Mapping[str, str],
+        moved: Mapping[str, Moved] | None = None,
+        absent: Collection[str] = (),
+    ) -> None:
+        """`moved`: by file, what a replay is to compile as the original did. `absent`: modules that
+        are on disk and not to be found."""
         self._moved = {os.path.realpath(path): each for path, each in (moved or {}).items()}
         self._texts = dict(files)
         self._real = {os.path.realpath(path): text for path, text in files.items()}
-        self._names = {_module_name(path) for path in [*self._texts, *self._real]}
+        self._absent = {os.path.realpath(path) for path in absent}
+        paths = [*self._texts, *self._real, *absent]
+        self._names = {_module_name(path) for path in paths}
 
     @property
     def paths(self) -> set[str]:
@@ -55,8 +64,21 @@ class Overlay:
         """Could the module be one of the files? A cheap look, since every import asks."""
         return module.rpartition(".")[2] in self._names
 
+    def is_absent(self, path: str) -> bool:
+        return bool(self._absent) and os.path.realpath(path) in self._absent
+
+    def new_module(self, name: str, folders: Iterable[str]) -> str | None:
+        """The path of a module that is in none of these folders but would be with our texts."""
+        last = name.rpartition(".")[2]
+        for folder in folders:
+            for tail in ((last, "__init__.py"), (f"{last}.py",)):
+                path = os.path.join(os.path.abspath(folder or os.curdir), *tail)
+                if self.text(path) is not None and not os.path.exists(path):
+                    return path
+        return None
+
     def install(self) -> None:
-        if not self._texts:
+        if not (self._texts or self._absent):
             return
         sys.meta_path.insert(0, _Finder(self))
         _serve_lines(self)
@@ -96,14 +118,39 @@ class _Finder:
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if not self._overlay.may_be(fullname):
             return None
+        folders = [each for each in (sys.path if path is None else path) if isinstance(each, str)]
+        new = self._overlay.new_module(fullname, folders)
+        if new is not None:
+            return self._spec_of_new(fullname, new)
         for finder in sys.meta_path:
             find = getattr(finder, "find_spec", None)
             if finder is self or find is None:
                 continue
             spec = find(fullname, path, target)
+            if spec is not None and spec.origin and self._overlay.is_absent(spec.origin):
+                # As where the file is gone: another folder may hold a module of that name.
+                gone = os.path.dirname(os.path.abspath(spec.origin))
+                left = [each for each in folders if os.path.abspath(each or os.curdir) != gone]
+                spec = PathFinder.find_spec(fullname, left)
+                if spec is None:
+                    raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
             if spec is not None:
                 return self._with_text(spec)
         return None
+
+    def _spec_of_new(self, fullname: str, path: str) -> ModuleSpec | None:
+        text = self._overlay.text(path)
+        assert text is not None
+        is_package = os.path.basename(path) == "__init__.py"
+        spec = spec_from_file_location(
+            fullname,
+            path,
+            loader=_Loader(fullname, path, text, self._overlay),
+            submodule_search_locations=[os.path.dirname(path)] if is_package else None,
+        )
+        if spec is not None:
+            spec.cached = None
+        return spec
 
     def _with_text(self, spec: ModuleSpec) -> ModuleSpec:
         text = self._overlay.text(spec.origin) if spec.has_location and spec.origin else None

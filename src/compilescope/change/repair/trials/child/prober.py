@@ -25,6 +25,7 @@ from compilescope.change.repair.trials.child.collectives import alone, is_in_gro
 from compilescope.change.repair.trials.child.fatal_inputs import FatalInputs, asking
 from compilescope.change.repair.trials.child.iterators import renewing, settled
 from compilescope.change.repair.trials.child.kept_outcomes import OutcomeKeeper, claim, size_of
+from compilescope.change.repair.trials.child.line_watcher import within_region
 from compilescope.change.repair.trials.child.list_contents import shapes_of_lists
 from compilescope.change.repair.trials.child.notes import describe_error, random_state
 from compilescope.change.repair.trials.child.recipes import (
@@ -130,6 +131,7 @@ class Prober:
         self._folder = Path(options["folder"])
         self._compiled = bool(options["compiled"])
         self._sizes = bool(options["sizes"])
+        self._thorough = bool(options["thorough"])
         self._seconds = float(options["seconds"])
         self._like = {(p["region"], p["call"]): p for p in options["like"] or ()}
         self._follows = options["like"] is not None
@@ -159,6 +161,12 @@ class Prober:
         self._regions.install()
         atexit.register(self._end)
 
+    def ask(self, region: CompiledRegion, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Record a call that is made for nobody, in a process that is not here for replays."""
+        with one_process(), _untraced():
+            self._ask(region, args, kwargs)
+        self._keeper.write(self._record)
+
     def _on_call(
         self, region: CompiledRegion, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
@@ -169,7 +177,7 @@ class Prober:
                     entry = self._ask(region, args, kwargs)
             finally:
                 self._lock.release()
-        with self._regions.calling("eager"):
+        with self._regions.calling("eager"), within_region():
             if entry is None:
                 result = region.eager(*args, **kwargs)
             else:
@@ -332,7 +340,9 @@ class Prober:
         if self._follows:
             found = self._like[entry["region"], entry["call"]]["recipes"]
             return [(InputRecipe(*recipe), bool(safe)) for recipe, safe in found]
-        usual = usual_recipes(replay.arguments, sizes=self._sizes, first=first)
+        usual = usual_recipes(
+            replay.arguments, sizes=self._sizes, first=first, thorough=self._thorough
+        )
         more = replay.state_recipes() if first else []
         fatal = self._fatal.get(entry["region"], ())
         entry["fatal"] = list(fatal)

@@ -51,6 +51,9 @@ class InputRecipe(NamedTuple):
             "filled": f"all values {self.amount:g}",
             "nan": "NaN among the values",
             "infinity": "infinities among the values",
+            "half-nan": "NaN in half of the values",
+            "half-infinity": "infinities in half of the values",
+            "all-nan": "all values NaN",
             "first-size": f"a first size {self.amount:+g}",
             "empty": "empty tensors",
             "extreme": "the largest integers",
@@ -77,8 +80,11 @@ def without_fatal(recipes: Iterable[InputRecipe], fatal: Collection[str]) -> lis
     return [*left, InputRecipe("drawn", 1)] if "values" in fatal else left
 
 
-def usual_recipes(arguments: CopiedArguments, *, sizes: bool, first: bool) -> list[InputRecipe]:
-    """The questions that every region is asked; `first`: all of them, else a few."""
+def usual_recipes(
+    arguments: CopiedArguments, *, sizes: bool, first: bool, thorough: bool = False
+) -> list[InputRecipe]:
+    """The questions that every region is asked; `first`: all of them, else a few. `thorough`: also
+    what only a change by anybody is asked. A single NaN may lie beside all that a mask covers."""
     recipes = [InputRecipe(RECORDED)]
     tensors = arguments.tensors()
     if any(t.is_floating_point() or t.is_complex() for t in tensors):
@@ -86,6 +92,9 @@ def usual_recipes(arguments: CopiedArguments, *, sizes: bool, first: bool) -> li
         if first:
             recipes += [InputRecipe("filled"), InputRecipe("nan", 2), InputRecipe("infinity", 3)]
             recipes += [InputRecipe("scaled", amount=100.0), InputRecipe("scaled", amount=0.01)]
+        if first and thorough:
+            recipes += [InputRecipe("half-nan", 7), InputRecipe("half-infinity", 8)]
+            recipes += [InputRecipe("all-nan")]
     elif tensors:
         recipes += [InputRecipe("values", 1), InputRecipe("filled")]
     if first:
@@ -342,7 +351,21 @@ def _planted(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator
     return values
 
 
+def _spread(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator) -> torch.Tensor:
+    draws = torch.rand(flat.shape, generator=generator, device="cpu")
+    values = flat.clone()
+    if recipe.kind == "half-nan":
+        values[draws < 0.5] = float("nan")
+    else:
+        values[draws < 0.25] = float("inf")
+        values[draws > 0.75] = -float("inf")
+    return values
+
+
 _FLOATS: dict[str, Maker] = {
+    "half-nan": _spread,
+    "half-infinity": _spread,
+    "all-nan": lambda flat, *_: torch.full_like(flat, float("nan")),
     "values": _alike,
     "scaled": lambda flat, recipe, _: flat * recipe.amount,
     "shifted": lambda flat, recipe, _: flat + recipe.amount,

@@ -10,6 +10,7 @@ from typing import Any
 
 from compilescope.base.settings import env_rank, read_trial
 from compilescope.change.repair.trials.child.imports import after_import
+from compilescope.change.repair.trials.child.line_watcher import watch_lines
 from compilescope.change.repair.trials.child.overlay import Overlay
 from compilescope.change.repair.trials.child.ranks import separate_streams
 from compilescope.instrument.torchapi.plain_torch import PlainTorch
@@ -24,8 +25,10 @@ def begin() -> Overlay:
     if trial["launched"]:
         separate_streams(Path(path).parent)
         trial["seed"] += env_rank()  # Ranks draw other numbers, as they do without us.
-    overlay = Overlay(trial["files"], trial.get("moved"))
+    overlay = Overlay(trial["files"], trial.get("moved"), trial["absent"])
     overlay.install()
+    if trial.get("watched"):
+        watch_lines(Path(path).parent, trial["watched"])
     plain = PlainTorch() if trial.get("plain") else None
     if plain is not None and plain.install():
         after_import("torch", plain.add_backends)
