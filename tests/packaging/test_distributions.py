@@ -23,7 +23,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SOURCES = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "CHANGELOG.md", "LICENSE")
 FOLDERS = ("src", "cpp")
-MOST_BYTES = 3_250_000
+MOST_BYTES = 3_500_000
+"""Chosen: what is in it now, and a tenth; a data file that slips in is larger than that."""
 BUILD = """
 import sys
 from setuptools import build_meta

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from compilescope.base.processes import deadline
+from compilescope.base.processes import channel, deadline
 from compilescope.base.processes.channel import Channel
 from compilescope.base.processes.deadline import Deadline, clock, note_pause, pauses
 from waiting import until
@@ -92,11 +92,12 @@ def test_what_is_killed_while_it_is_stopped_leaves_nothing(
 
 @pytest.fixture
 def passing(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Seconds to add to the clock: that of the deadlines alone, since servers of other tests may
-    run in this process, and would sleep as long as it was put forward."""
+    """Seconds to add to the clock of deadlines and channels alone: servers of other tests may run
+    in this process, and would sleep as long as it was put forward."""
     added = [0.0]
     ahead = SimpleNamespace(monotonic=lambda: time.monotonic() + added[0], time=time.time)
-    monkeypatch.setattr(deadline, "time", ahead)
+    for module in (channel, deadline):
+        monkeypatch.setattr(module, "time", ahead)
     monkeypatch.setattr(deadline, "_stopped_s", 0.0)
     return added
 

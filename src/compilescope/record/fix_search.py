@@ -306,6 +306,11 @@ COUNTS = {
 }
 
 
+def count_label(name: str) -> str:
+    """What a count is called; a record of another version may have others."""
+    return COUNTS.get(name, name)
+
+
 def in_counts(before: Losses, after: Losses, uncovered: Sequence[UncoveredBreak] = ()) -> str:
     """What is lost, before and after, where there is any: `graph breaks 2 -> 0`."""
     names = ("breaks", "recompiles", "failures")

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from compilescope.record.fix_search import (
-    COUNTS,
     ChangedCause,
     ChangeOutcome,
     CountedTwice,
     Spread,
     Times,
+    count_label,
 )
 from compilescope.report.blocks import (
     Block,
@@ -142,7 +142,7 @@ def _told(outcome: ChangeOutcome) -> str:
         same = _same(outcome)
     lost = ("breaks", "recompiles", "eager", "failures")
     won = [
-        f"{COUNTS[each.name]} {_range(each.before)} -> {_range(each.after)}"
+        f"{count_label(each.name)} {_range(each.before)} -> {_range(each.after)}"
         for each in outcome.counts
         if each.name in lost and each.after[1] < each.before[0]
     ]
@@ -175,7 +175,7 @@ def _causes(causes: Sequence[ChangedCause], root: str) -> Iterator[Block]:
 def _rows(outcome: ChangeOutcome) -> Iterator[tuple[Words, ...]]:
     for each in outcome.counts:
         if each.before[1] or each.after[1]:
-            label = COUNTS[each.name].removesuffix(" captured")
+            label = count_label(each.name).removesuffix(" captured")
             yield _row(label, _range(each.before), _range(each.after), *_moved(each))
     old, new = outcome.share
     if old is not None or new is not None:
