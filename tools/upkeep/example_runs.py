@@ -27,6 +27,7 @@ from compilescope.base.errors import ToolError
 if TYPE_CHECKING:
     from compilescope.apps.front import Capture
     from compilescope.knowledge.registry.cases import ExampleFile
+    from compilescope.record.event import Event
     from compilescope.record.run import Run
 
 
@@ -48,23 +49,28 @@ def explained(run: Run) -> str:
 
 def _neutral(run: Run) -> Run:
     """The run as on a machine whose Python lies in /usr, with the program in the current folder;
-    without times, which differ from run to run, without the command and this file: an example is
-    part of no program, whoever runs it."""
+    without times, which differ from run to run, without the command and what called the example: it
+    is part of no program, whoever runs it."""
     import msgspec
 
     from compilescope.record.bodies import CompilePhases, CompileTime, SourceSeen
     from compilescope.record.event import decode, encode
     from compilescope.record.run import Run
 
+    callers = {
+        frame.file
+        for event in run.events
+        for frame in event.stack[: _callers(event, run.header.root)]
+    }
     changes = {f"{run.header.root}/": ""}
     changes |= {f"{prefix}/lib/": "/usr/lib/" for prefix in (sys.prefix, sys.base_prefix)}
     events = []
     for event in run.events:
         if isinstance(event.body, (CompileTime, CompilePhases)):
             continue
-        if isinstance(event.body, SourceSeen) and event.body.file == __file__:
+        if isinstance(event.body, SourceSeen) and event.body.file in callers:
             continue
-        stack = tuple(frame for frame in event.stack if frame.file != __file__)
+        stack = event.stack[_callers(event, run.header.root) :]
         event = msgspec.structs.replace(event, stack=stack)
         line = _ADDRESS.sub(b"0x...", encode(event))
         for old, new in changes.items():
@@ -72,6 +78,12 @@ def _neutral(run: Run) -> Run:
         events.append(decode(line))
     header = msgspec.structs.replace(run.header, root="", cwd="", command=())
     return Run(header, events, run.artifacts)
+
+
+def _callers(event: Event, root: str) -> int:
+    """How many frames of its stack, from the outermost on, are above the example."""
+    own = (at for at, frame in enumerate(event.stack) if frame.file.startswith(f"{root}/"))
+    return next(own, 0)
 
 
 _WHOLE = ("generator", "recompile-limit")
