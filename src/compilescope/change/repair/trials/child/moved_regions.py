@@ -35,6 +35,8 @@ def moved_regions(old: str, new: str) -> Moved:
         if list(_compiling(node)) and name in now and not list(_compiling(now[name]))
     ]
     lines = {(around, ast.unparse(line)) for around, line in _lines(after)}
+    # With other arguments it is still compiled.
+    methods = {(around, _compiled_owner(line)) for around, line in _lines(after)}
     for around, line in _lines(before):
         if (around, ast.unparse(line)) in lines:
             continue
@@ -43,9 +45,18 @@ def moved_regions(old: str, new: str) -> Moved:
                 bare = ast.unparse(ast.Assign(line.targets, given, lineno=0))
                 if (around, bare) in lines:
                     found.append(["call", around, bare])
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr="compile"))):
-                found.append(["method", around, ast.unparse(owner)])
+        owner = _compiled_owner(line)
+        if owner and (around, owner) not in methods:
+            found.append(["method", around, owner])
     return found
+
+
+def _compiled_owner(line: ast.stmt) -> str:
+    """`model` of `model.compile()`; empty where it is something else."""
+    match line:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr="compile"))):
+            return ast.unparse(owner)
+    return ""
 
 
 def put_back(text: str, path: str, moved: Moved) -> ast.Module:
