@@ -126,7 +126,8 @@ def test_it_begins_where_the_original_began_and_compiles_the_parts(
 
 @pytest.mark.parametrize("changed", ["mode='default'", "backend='eager', dynamic=True", ""])
 def test_a_module_that_is_compiled_otherwise_has_not_moved(changed: str) -> None:
-    old = "for block in blocks:\n    block.compile(backend='eager')\nfor block in blocks:\n    x = block(x)\n"
+    old = "for block in blocks:\n    block.compile(backend='eager')\n"
+    old += "for block in blocks:\n    x = block(x)\n"
     assert moved_regions(old, old.replace("backend='eager'", changed)) == []
     assert moved_regions(old, old.replace("block.compile(backend='eager')", "pass")) == [
         ["method", "", "block"]

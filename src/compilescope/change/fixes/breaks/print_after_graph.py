@@ -8,6 +8,7 @@ from compilescope.change.fixes.patch import Patch
 from compilescope.change.fixes.statements.outputs import output_call
 from compilescope.change.fixes.subject import Subject
 from compilescope.knowledge.source.refusals import NotMeant, Refused
+from compilescope.knowledge.source.syntax.edit import Edit
 from compilescope.knowledge.source.trees import cst
 from compilescope.record.bodies import GraphBreak
 from compilescope.record.stack import CodeRef, Frame
@@ -30,13 +31,45 @@ def _propose(subject: Subject) -> Patch:
     if not _is_outermost(subject):
         raise Refused("Dynamo would drop it: it is not in the compiled function itself")
     _check_nothing_changes(subject, call)
+    edit = Edit(module)
+    for arg in call.args:
+        if _is_shape(arg.value):
+            # Printed, it is the same; Dynamo keeps text for later, and no tuple.
+            edit.replace(arg.value, cst.Call(cst.Name("str"), [cst.Arg(arg.value)]))
+        elif _is_container(arg.value):
+            shown = module.code(arg.value)
+            raise Refused(f"Dynamo moves tensors, numbers and text, but not `{shown}`")
     return with_flag(
         subject,
         "reorderable_logging_functions",
         f"{{{function}}}",
+        edit=edit,
         states=_STATES,
         allows=frozenset({"moves-output"}),
     )
+
+
+def _is_shape(value: cst.BaseExpression) -> bool:
+    """`x.shape`, `x.size()`, or a tuple or list of it."""
+    if isinstance(value, cst.Attribute):
+        return value.attr.value == "shape"
+    if not isinstance(value, cst.Call):
+        return False
+    if isinstance(value.func, cst.Attribute):
+        return value.func.attr.value == "size" and not value.args
+    named = isinstance(value.func, cst.Name) and value.func.value in ("tuple", "list")
+    return named and len(value.args) == 1 and _is_shape(value.args[0].value)
+
+
+def _is_container(value: cst.BaseExpression) -> bool:
+    """By how it is written; what a name holds is left to the trial."""
+    if isinstance(value, cst.Call):
+        func = value.func
+        if isinstance(func, cst.Attribute):
+            return func.attr.value in ("tolist", "keys", "values", "items")
+        made = ("tuple", "list", "dict", "set", "sorted", "type")
+        return isinstance(func, cst.Name) and func.value in made
+    return isinstance(value, (cst.Tuple, cst.List, cst.Dict, cst.Set, cst.BaseComp))
 
 
 def _is_outermost(subject: Subject) -> bool:
