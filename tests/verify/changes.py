@@ -70,6 +70,22 @@ y = f(torch.ones(3))
 z = y + 1
 """
 
+BREAKS_BY_TURNS = """import torch
+
+
+@torch.compile(backend="eager")
+def f(x, breaks):
+    if breaks:
+        torch._dynamo.graph_break()
+    return x * 2
+
+
+with open(__file__ + ".runs", "a") as runs:
+    runs.write("x")
+    number = runs.tell()
+print(f(torch.ones(3), number % 2 == 0).sum().item())
+"""
+
 
 class Change(NamedTuple):
     name: str
@@ -234,5 +250,14 @@ CHANGES = [
         "prints nothing to compare",
     ),
     Change("unseen-outside", SILENT, "z = y + 1", "z = y + 2", "unknown", "prints nothing"),
+    Change(
+        "crashes-where-breaks-vary",
+        BREAKS_BY_TURNS,
+        "import torch\n",
+        "import torch\n\nraise SystemError('gone')\n",
+        "changed",
+        "it crashes: SystemError: gone",
+        quick=True,
+    ),
     Change("syntax", PLAIN, "print(total", "print(total(", "changed", "SyntaxError"),
 ]

@@ -19,6 +19,9 @@ from compilescope.change.repair.trials.version import Version
 from compilescope.change.repair.trials.workbench import Workbench
 from compilescope.record.fix_search import Losses
 
+_LOSSES = ("gone", "breaks", "recompiles", "guards", "eager", "failures", "operators", "causes")
+_SEEN_IN = {"exit": "exit", "output": "output"} | dict.fromkeys((*_LOSSES, "share"), "losses")
+"""What of a run under capture a check is about; all other checks are of replays."""
 _INDUCTOR = "inductor_cumulative_compile_time_us"
 
 
@@ -143,24 +146,33 @@ class TrialBaseline:
             return f"the program itself ends with status {seen.exit_status}{_last(seen.stderr)}"
         return ""
 
-    @functools.cached_property
-    def unsteady_run(self) -> str:
-        """How its runs under capture differ; empty where they do not."""
-        # With Inductor it has run already.
-        ran_twice = self.light and self.version == self.values.version
-        if ran_twice and not self._differs(self.values.captured):
-            return ""
-        return self._differs(self.captured_again)
+    def unsteady(self, check: str) -> str:
+        """How it differs from itself in what a check is about; empty where it does not. Only what
+        the original never does itself counts against a version."""
+        seen_in = _SEEN_IN.get(check)
+        return self._run_differences[seen_in] if seen_in else self.values.unsteady_values
 
-    def _differs(self, again: CapturedRun) -> str:
+    @functools.cached_property
+    def _run_differences(self) -> dict[str, str]:
+        # With Inductor it has run already.
+        if self.light and self.version == self.values.version:
+            found = self._differences(self.values.captured)
+            if not any(found.values()):
+                return found
+        return self._differences(self.captured_again)
+
+    def _differences(self, again: CapturedRun) -> dict[str, str]:
+        found = dict.fromkeys(("exit", "losses", "output"), "")
         if again.exit_status != self.captured.exit_status or again.timed_out:
-            return "the program does not always end the same way"
+            found["exit"] = "the program does not always end the same way"
         if not same_losses(self.captured.digest, again.digest):
-            return "the program does not always break or recompile at the same lines"
+            words = "the program does not always break or recompile at the same lines"
+            found["losses"] = words
         printed = compare_steadiness(self.captured.stdout, again.stdout)
         if printed.verdict != "pass":
-            return f"the program prints something different each time: {printed.words}"
-        return ""
+            words = f"the program prints something different each time: {printed.words}"
+            found["output"] = words
+        return found
 
     @functools.cached_property
     def unsteady_values(self) -> str:

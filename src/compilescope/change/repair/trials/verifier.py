@@ -45,11 +45,6 @@ from compilescope.record.stack import CodeRef, Frame
 
 _Function = tuple[str, str]
 """Its file and name."""
-_OF_RUNS = (
-    *("gone", "breaks", "recompiles", "guards", "eager", "failures", "operators"),
-    *("exit", "output"),
-)
-"""Checks of what was seen under capture; the others are of replays."""
 _MOST_SAID = 160
 """Letters of a program's last line. Chosen: it is one clause of a sentence."""
 
@@ -193,12 +188,8 @@ class VersionTrial:
         """What the checks so far come to; None: nothing is wrong."""
         failed = [check for check in self.checks if check.verdict == "fail"]
         if failed:
-            # Only what the original never does itself counts against a version.
-            before, name = self._before, failed[0].name
-            unsteady = ""
-            if all(check.name != "gone" for check in failed):
-                values = before.values
-                unsteady = before.unsteady_run if name in _OF_RUNS else values.unsteady_values
+            certain = any(check.name == "gone" for check in failed)
+            unsteady = "" if certain else self._before.unsteady(failed[0].name)
             if unsteady:
                 return "unverified", unsteady
             return "rejected", failed[0].words

@@ -44,7 +44,6 @@ from compilescope.record.fix_search import (
     Times,
 )
 
-_OF_RUNS = ("exit", "output")
 _COUNTED = ("breaks", "recompiles", "eager", "failures", "graphs", "operators")
 _MORE_EAGER = 0.1
 """Share of the operators that run. Chosen: the two ways of counting differ by single operators
@@ -118,6 +117,8 @@ class ChangeComparison:
         trial.checks.append(trial.exit_check(after))
         if trial.checks[-1].verdict == "pass":
             trial.checks.append(trial.output_check(after))
+        elif not after.digest.graphs and not baseline.unsteady("exit"):
+            return  # It ended before anything was compiled: there is nothing to replay.
         if baseline.failed_to_compile:
             trial.notes.append(
                 "the original fails to compile: it was compared with what it does eagerly"
@@ -161,19 +162,15 @@ class ChangeComparison:
         elif unknown:
             result.verdict, result.reason = "unknown", unknown[0]
         elif any(check.verdict == "fail" for check in lost):
-            steady = self._baseline.unsteady_run
-            worst = next(check.words for check in lost if check.verdict == "fail")
-            result.verdict = "unknown" if steady else "worse"
-            result.reason = steady or worst
+            worst = next(check for check in lost if check.verdict == "fail")
+            unsteady = self._baseline.unsteady(worst.name)
+            result.verdict = "unknown" if unsteady else "worse"
+            result.reason = unsteady or worst.words
         else:
             result.verdict, result.reason = "verified", ""
 
     def _steadied(self, check: FixCheck) -> FixCheck:
-        """Only what the original never does itself counts against a version."""
-        if check.verdict != "fail":
-            return check
-        before = self._baseline
-        unsteady = before.unsteady_run if check.name in _OF_RUNS else before.unsteady_values
+        unsteady = self._baseline.unsteady(check.name) if check.verdict == "fail" else ""
         return FixCheck(check.name, "unknown", unsteady) if unsteady else check
 
     def _unseen(self) -> Iterator[str]:
@@ -187,9 +184,10 @@ class ChangeComparison:
             return
         old, new = self._baseline.stdout, after.stdout
         varies = old != new and compare_output(old, new).verdict != "pass"
-        if varies and self._baseline.unsteady_run:
+        unsteady = self._baseline.unsteady("output") if varies else ""
+        if unsteady:
             # A number that differs in each run could hide what the change does to it.
-            yield self._baseline.unsteady_run
+            yield unsteady
             return
         silent = not (self._has_steady_output() if varies else old.strip())
         ran = self._ran_statements()
