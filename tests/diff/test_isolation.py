@@ -223,3 +223,30 @@ def test_a_nested_tensor_is_an_argument() -> None:
     nested = torch.nested.nested_tensor([torch.ones(2), torch.zeros(3)])
     report = KernelDiffHarness(lambda values: values * 2, (nested,), test_backend="eager").compare()
     assert [diff.verdict for diff in report.diffs] == ["pass"]
+
+
+def test_one_of_several_views_is_brought_back() -> None:
+    """A cache that keeps a part of `chunk`: torch refuses what was written in place."""
+
+    class Cached(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lin = nn.Linear(4, 8)
+            self.kept: list[torch.Tensor] = []
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            key, value = self.lin(x).chunk(2, dim=-1)
+            self.kept.append(key)
+            return torch.cat(self.kept).sum() + value.sum()
+
+    net = Cached()
+    net(torch.ones(1, 4))
+    (kept,) = net.kept
+    before = kept.detach().clone()
+    state = State(net)
+    net(torch.ones(1, 4))
+    kept.data.add_(1)
+    state.restore()
+    assert net.kept == [kept] and torch.equal(kept, before)
+    assert not kept.is_leaf
+    net(torch.ones(1, 4)).backward()

@@ -285,7 +285,8 @@ class _Adviser(msgspec.Struct, dict=True):
             places = [site for site in self.seen.sites if site.source.strip().startswith(made)]
             places = [s for s in places if (s.file, s.function) == (code.file, code.function)]
             if places:
-                return places
+                # A later break gives the size to the rest too: the first one's fix is not enough.
+                return [site for site in places if site.line == code.resumed_at]
         return self.sites_by_line.get((code.file, code.resumed_at), ())
 
     def failure(self, failure: FailureFinding) -> FailureFinding:

@@ -13,6 +13,7 @@ once more for it is a price that may be paid, if the versions are used again: el
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 
 from compilescope.base.errors import ToolError
 from compilescope.base.patterns import late
@@ -281,6 +282,13 @@ class _LossComparison:
         self._are = losses_of(after.digest, after.operators, distinct=True)
         self._going_on = _going_on(after.digest)
 
+    @cached_property
+    def _left_calls(self) -> set[tuple[str, int | None]]:
+        """The lines whose calls led to a break, and no longer do: one that takes the place of all
+        of them is where a helper is left to Python."""
+        left = [site for site in self._before.digest.sites if site.fingerprint not in self._new]
+        return {call for site in left for call in calls_to(site, self._before.run)}
+
     def gone(self) -> FixCheck:
         left = [self._new[name] for name in self._gone if name in self._new]
         for found in left:
@@ -343,6 +351,8 @@ class _LossComparison:
             for (file, number), function in self._lines.items()
             if file == site.file and function == site.function and number > line
         ]
+        if self._are.breaks < self._were.breaks and (site.file, line) in self._left_calls:
+            return ""
         # Lines of which nothing is captured do not show that tracing came by.
         if later and (site.file, line) in self._lines:
             return "tracing got past that line before"
@@ -482,6 +492,12 @@ class _LossComparison:
         return all(
             (code.file, code.function) in known for code in compiled_functions(self._before.run)
         )
+
+
+def calls_to(site: BreakFinding, run: Run) -> set[tuple[str, int | None]]:
+    """Where it was called from, by file and line."""
+    stacks = [event.stack[:-1] for event in run.events_with(site.because)]
+    return {(frame.file, frame.line) for stack in stacks for frame in stack}
 
 
 def takes_place_of(

@@ -17,6 +17,7 @@ from compilescope.base.processes.outcome import last_words
 from compilescope.change.fixes.patch import Allowance, dims_joined, fields_read
 from compilescope.change.repair.trials.baseline import TrialBaseline
 from compilescope.change.repair.trials.losses import (
+    calls_to,
     captured_lines,
     certain_failure,
     check_losses,
@@ -278,7 +279,7 @@ class _Before:
     """What the original showed, for breaks that only the version has."""
 
     def __init__(self, before: CapturedRun, after: CapturedRun, changes: Changes) -> None:
-        self._after, self._changes = after, changes
+        self._run, self._after, self._changes = before.run, after, changes
         self._old = {site.fingerprint for site in before.digest.sites}
         left = {site.fingerprint for site in after.digest.sites}
         self._gone = [site for site in before.digest.sites if site.fingerprint not in left]
@@ -312,6 +313,9 @@ class _Before:
                 return f"{given_up} was not traced: {_place(gone)} broke the graph there"
         if (site.file, site.function) not in self._traced:
             return f"`{site.function}` was not traced before"
+        for gone in self._gone:
+            if (site.file, self._old_line(site)) in calls_to(gone, self._run):
+                return f"what it calls broke before: {gone.title}"
         return ""
 
     def _old_line(self, site: BreakFinding) -> int | None:

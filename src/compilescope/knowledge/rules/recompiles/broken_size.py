@@ -70,10 +70,14 @@ def _why(miss: RecompileCase) -> str:
 
 def _remedies(miss: RecompileCase) -> list[Remedy]:
     tensor, _ = size_of(miss.finding.subject) or ("", 0)
+    made, resumed = _made_at(miss), miss.finding.compiled.resumed_at
+    which = f"break at line {made}: without it"
+    if resumed != made:
+        which = f"breaks at lines {made} and {resumed}: without them"
     return [
         judgement(
-            f"Fix the graph break at line {_made_at(miss)}: without it, there is no rest of "
-            f"`{called(miss)}` that has the size as an input."
+            f"Fix the graph {which}, there is no rest of `{called(miss)}` that has the size as an "
+            "input."
         ),
         source(
             "Let the graph hold sizes that it does not know: "

@@ -349,7 +349,9 @@ def _write(tensor: torch.Tensor, copy: torch.Tensor) -> None:
         fits = tensor.shape == copy.shape and tensor.dtype in (copy.dtype, wide)
         if fits and (storage_key(tensor) is None or tensor.stride() == copy.stride()):
             with contextlib.suppress(NotImplementedError):  # A layout that cannot be written.
-                tensor.copy_(copy)
+                # By `data` its version stays: one of several views (`chunk`, `unbind`) is not to be
+                # written in place.
+                (tensor if tensor.is_inference() else tensor.data).copy_(copy)
         else:
             tensor.data = copy.clone()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -15,27 +15,28 @@ from compilescope.measure.tensors.structure import take_apart
 _ITEM = late(r"(.*)\[\d+\]$")
 
 
-def list_contents(
-    changed: Iterable[str], state: State, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> dict[str, TrialValue]:
-    """The items of each list in which some item is among the changes, as changes are named."""
-    found = (_ITEM.match(name.removesuffix(AFTER)) for name in changed)
-    wanted = {match[1] for match in found if match is not None}
-    if not wanted:
-        return {}
+def lists_held(state: State, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, list[Any]]:
+    """What each list holds now, by its name: those of the state and those of the arguments."""
     lists: dict[str, list[Any]] = {}
     for name, held in state.reachable.containers:
-        if name in wanted and isinstance(held, list):
+        if isinstance(held, list):
             lists.setdefault(name, list(held))
     for name, value in [("args", args), *kwargs.items()]:
         apart = take_apart(value, name)
-        for path in wanted & apart.containers.keys():
-            if apart.containers[path].startswith("list of "):
+        for path, told in apart.containers.items():
+            if told.startswith("list of "):
                 items = (apart.leaves.get(f"{path}[{n}]") for n in range(len(apart.leaves)))
                 lists[path] = [item for item in items if item is not None]
+    return lists
+
+
+def list_contents(changed: Iterable[str], lists: Mapping[str, list[Any]]) -> dict[str, TrialValue]:
+    """The items of each list in which some item is among the changes, as changes are named."""
+    found = (_ITEM.match(name.removesuffix(AFTER)) for name in changed)
+    wanted = {match[1]: lists[match[1]] for match in found if match and match[1] in lists}
     return {
         f"{name}[{number}]{AFTER}": TrialValue("change", item)
-        for name, items in lists.items()
+        for name, items in wanted.items()
         if all(isinstance(item, torch.Tensor) for item in items)
         for number, item in enumerate(items)
     }

@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from compilescope.change.repair.trials.child.list_contents import lists_held
 from compilescope.measure.diff.runs.model_state import State
 from compilescope.measure.tensors.copies import storage_key
 from compilescope.measure.tensors.structure import argument_leaves, flatten
@@ -43,14 +44,14 @@ class CallNotes:
         self.printed: list[str] = []
         self.surroundings: dict[str, str] = {}
         """Globals and attributes of classes that are not as they were."""
-        self.given: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
-        """The arguments, as the first call left them."""
+        self.lists: dict[str, list[Any]] = {}
+        """What lists held after the first call."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         result = self._call(*args, **kwargs)
         if not self.random:  # A step of training calls again: the first call is the one.
             self.random = random_state()
-            self.given = args, kwargs
+            self.lists = lists_held(self._state, args, kwargs)
             self._look(result, args, kwargs)
         return result
 

@@ -196,7 +196,7 @@ class Replay:
             if exact is None:
                 return None
             exact, _ = believed(reference, exact, lambda: run(plan, plan.model, nudged=True))
-        kept = self._described(recipe, "exact", silent, exact, plan.state)
+        kept = self._described(recipe, "exact", silent, exact)
         kept["reduction"] = seen.reduction
         return kept
 
@@ -226,7 +226,7 @@ class Replay:
             # On these inputs no output requires a gradient, which is not the program's error.
             plan.train = False
             return self._kept(plan, recipe, mode, coverage)
-        return self._described(recipe, mode, notes, outcome, plan.state)
+        return self._described(recipe, mode, notes, outcome)
 
     @contextlib.contextmanager
     def _moved(self, plan: TrialPlan, recipe: InputRecipe) -> Iterator[None]:
@@ -253,12 +253,11 @@ class Replay:
         mode: str,
         notes: CallNotes,
         outcome: TrialOutcome,
-        state: State,
     ) -> dict[str, Any]:
         error = outcome.error
         changed = [name for name, value in outcome.values.items() if value.kind == "change"]
         before = {name: self._state.before(name.removesuffix(AFTER)) for name in changed}
-        lists = list_contents(changed, state, *notes.given)
+        lists = list_contents(changed, notes.lists)
         return {
             "recipe": list(recipe),
             "mode": mode,

@@ -24,5 +24,6 @@ class Detector(torch.nn.Module):
 
 
 detector = torch.compile(Detector(), backend="eager")
-for _ in range(2):
-    detector(torch.ones(2, 3))
+with torch.no_grad():
+    for _ in range(2):
+        detector(torch.ones(2, 3))

@@ -28,5 +28,6 @@ detector = Detector()
 for block in detector.layers:
     block.compile(backend="eager")
 detector.head.forward = torch.compile(detector.head.forward, backend="eager")
-for _ in range(2):
-    detector(torch.ones(2, 3))
+with torch.no_grad():
+    for _ in range(2):
+        detector(torch.ones(2, 3))

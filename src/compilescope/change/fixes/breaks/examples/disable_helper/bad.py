@@ -2,6 +2,7 @@ import torch
 
 
 def longest(lengths):
+    print("lengths", lengths)
     most = 0
     for each in lengths:
         most = max(most, each.item())

@@ -3,6 +3,7 @@ import torch
 
 @torch.compiler.disable
 def longest(lengths):
+    print("lengths", lengths)
     most = 0
     for each in lengths:
         most = max(most, each.item())
