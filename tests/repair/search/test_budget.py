@@ -31,7 +31,8 @@ _PROGRAM = """import torch
 def f(x):
     if x.sum() > 0:
         x = x * 2
-    print("in f", tuple(x.shape))
+    shape = tuple(x.shape)
+    print("in f", shape)
     return x + 1
 
 
