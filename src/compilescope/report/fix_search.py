@@ -36,6 +36,7 @@ from compilescope.report.blocks import (
 from compilescope.report.placements import PLACEMENTS, VERDICT_STYLES, placement_blocks
 from compilescope.report.places import count, place
 from compilescope.report.render.spans import duration
+from compilescope.report.time_changes import time_change
 
 # Chosen: what is read at a glance; the rest is counted.
 _MOST_LEFT = 30
@@ -44,9 +45,6 @@ _MOST_OTHERS = 2
 _MOST_PLACE = 20
 _MOST_REASON = 140
 """Letters. Chosen: a place keeps its file and line, a reason its first sentence."""
-_ENOUGH = 0.02
-"""Share of the time before, below which a difference is none even where the rounds of both lie
-apart. Chosen, not measured: a few rounds on one machine can't tell so little."""
 
 
 _Row = list[FixAttempt]
@@ -330,16 +328,11 @@ def _shown(value: int | Spread | None) -> str:
 
 
 def _remark(figure: FixFigure) -> tuple[str, Style]:
-    """Of times only: faster or slower, beyond what the rounds differ by."""
+    """Of times only."""
     old, new = figure.before, figure.after
-    if not (isinstance(old, Spread) and isinstance(new, Spread)) or old.median <= 0:
+    if not (isinstance(old, Spread) and isinstance(new, Spread)):
         return "", "plain"
-    apart = new.median / old.median - 1
-    if new.low > old.high and apart > _ENOUGH:
-        return f"{apart:.0%} slower", "bad"
-    if new.high < old.low and apart < -_ENOUGH:
-        return f"{-apart:.0%} faster", "good"
-    return "no clear difference", "dim"
+    return time_change(old, new)
 
 
 def _paid(fixing: FixSearchView) -> list[Block]:

@@ -31,6 +31,7 @@ from compilescope.report.blocks import (
 )
 from compilescope.report.places import place
 from compilescope.report.render.spans import duration
+from compilescope.report.time_changes import time_change
 
 _STYLES: dict[str, Style] = {
     "verified": "good",
@@ -45,8 +46,6 @@ _MOST = 20
 """Causes and checks of a list. Chosen: what is read at a glance; JSON has all."""
 _MOST_INPUTS = 12
 """Kinds of inputs. Chosen: two lines."""
-_LEAST_ROUNDS = 3
-"""Chosen: the fewest of which one is in the middle."""
 _TIMES = {"steady": "a warm call", "first": "first calls", "whole": "whole process"}
 
 
@@ -185,7 +184,7 @@ def _rows(outcome: ChangeOutcome) -> Iterator[tuple[Words, ...]]:
     for name, label in _TIMES.items():
         was, now = (getattr(side, name) for side in (outcome.times.before, outcome.times.after))
         if was is not None or now is not None:
-            told = words(Span(*_apart(was, now)))
+            told = words(Span(*time_change(was, now)))
             yield words(label), _interval(was), _interval(now), told
 
 
@@ -202,15 +201,6 @@ def _moved(counted: CountedTwice) -> tuple[str, Style]:
     if counted.after[0] > counted.before[1]:
         return "more", "bad"
     return ("fewer", "good") if counted.after[1] < counted.before[0] else ("", "plain")
-
-
-def _apart(old: Spread | None, new: Spread | None) -> tuple[str, Style]:
-    """Of fewer rounds it is not told: two of each lie apart by chance one time in three."""
-    if old is None or new is None or min(old.rounds, new.rounds) < _LEAST_ROUNDS:
-        return "", "plain"
-    if new.low > old.high:
-        return "slower", "bad"
-    return ("faster", "good") if new.high < old.low else ("no difference", "dim")
 
 
 def _range(ends: tuple[int, int]) -> str:
