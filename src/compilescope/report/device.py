@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from compilescope.knowledge.analysis.device_checks import DeviceCheck, device_checks
 from compilescope.knowledge.analysis.digest import digest
 from compilescope.knowledge.analysis.preflight import preflight
-from compilescope.knowledge.findings.device_checks import DeviceCheck, device_checks
 from compilescope.knowledge.findings.violations import ViolationFinding, violations
 from compilescope.record.byte_counts import shown_bytes
 from compilescope.record.device import ALL_DIMS, Alignment, Device
