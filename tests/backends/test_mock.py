@@ -257,9 +257,15 @@ def test_arguments_win_over_the_device_and_both_over_the_environment(
     error = refusal(lambda x: x + 1, torch.randn(7, 49), device=file, **limits)
     assert {each.rule for each in error.violations} == {"memory"}
     error = refusal(lambda x: x + 1, torch.randn(7, 49))
-    assert {each.allowed for each in error.violations} == {"multiples of 64", "at most 1 KiB"}
+    assert {each.allowed for each in error.violations} == {
+        "multiples of 64",
+        "at most 1 KiB per graph",
+    }
     error = refusal(lambda x: x + 1, torch.randn(7, 49), alignment=32)
-    assert {each.allowed for each in error.violations} == {"multiples of 32", "at most 1 KiB"}
+    assert {each.allowed for each in error.violations} == {
+        "multiples of 32",
+        "at most 1 KiB per graph",
+    }
 
 
 def test_the_environment_is_read_when_it_compiles(
