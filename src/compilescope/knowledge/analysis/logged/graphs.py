@@ -52,7 +52,7 @@ MEANINGS: dict[GraphClass, str] = {
 """In the order in which a reader wants them."""
 
 REMEDIES: dict[GraphClass, str] = {
-    "graph-break": "Remove the break; the breaks below say how.",
+    "graph-break": "Remove the break: its cause says how.",
     "override-echo": "Goes away with the break that caused it.",
     "recompile": "Keep shapes and values fixed: pad, or mark what varies as dynamic.",
     "cpu-fallback": "Replace the operators that have no lowering, or move them out of the model.",
