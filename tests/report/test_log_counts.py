@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from compilescope.apps.cli.main import main
+from compilescope.apps.cli.main import group
 from compilescope.apps.cli.report_formats import draw
 from compilescope.logs.reader import read_logs
 from compilescope.record.run import Run, read_run
@@ -74,7 +74,7 @@ def test_a_log_of_breaks_alone_counts_those(tmp_path: Path) -> None:
 def test_the_first_screen_says_what_a_device_log_lacks(name: str, tmp_path: Path) -> None:
     """With the command to run again: who has to ask for `--all` first will not."""
     log = str(GOLDEN / f"ttlike.c03_dataif.head.{name}.log.xz")
-    done = CliRunner().invoke(main, ["logs", log, "--dir", str(tmp_path)])
+    done = CliRunner().invoke(group, ["logs", log, "--dir", str(tmp_path)])
     assert done.exit_code == 0, done.output
     assert "Not shown" not in done.stdout
     (command,) = [line for line in done.stdout.splitlines() if "TTMLIR_RUNTIME" in line]
