@@ -25,6 +25,7 @@ from compilescope.record.bodies import (
 )
 from compilescope.record.outcomes import WrongOperation
 from compilescope.record.run import Run
+from compilescope.report.overview import status_style
 from samples import CODE, RUNS
 
 
@@ -240,3 +241,12 @@ def test_a_comparison_says_nothing_of_breaks() -> None:
     compared = made("b1", "b.py", 2, diff("pass", 0.0))
     text = draw([compared, made("c1", "c.py", 3, graph("inductor"))], "terminal", to_file=True)
     assert re.search(r"b\.py .* -\s*$", text, re.M) and re.search(r"c\.py .* 0\s*$", text, re.M)
+
+
+def test_only_a_status_that_says_so_is_red() -> None:
+    styles = {
+        name: status_style(name) for name in ("ok", "ended", "cut short", "exit 1", "SIGKILL")
+    }
+    assert styles == {
+        "ok": "plain", "ended": "plain", "cut short": "warn", "exit 1": "bad", "SIGKILL": "bad"
+    }  # fmt: skip
