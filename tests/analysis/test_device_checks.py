@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from benchmark_runs import bench_run, row
 from builders import event, run_of
+from compilescope.knowledge.analysis.device_checks import device_checks
 from compilescope.knowledge.analysis.digest import digest
 from compilescope.knowledge.analysis.figures import figures
 from compilescope.knowledge.analysis.gate.verdict import GateLimits, judge
 from compilescope.knowledge.analysis.overview import JudgedRun, overview
-from compilescope.knowledge.findings.device_checks import device_checks
 from compilescope.record.bodies import Body, DeviceChecked, GraphCaptured, Violation
 from compilescope.record.run import Run
 from samples import CODE
@@ -84,3 +86,13 @@ def test_an_overview_of_runs_names_the_one_that_preflight_failed() -> None:
     told_of = overview([JudgedRun(run=run, seen=digest(run), judgement=None)]).constraints
     assert told_of.failed == 1
     assert told_of.worst is not None and told_of.worst.text == "3 violations on npu"
+
+
+def test_a_device_that_saw_a_part_of_a_run_has_not_passed_it() -> None:
+    graph = GraphCaptured(stage="dynamo", ops=3, frame=CODE, region=CODE, backend="mock_backend")
+    checked = event(DeviceChecked("npu", "pass"), number=2)
+    other = event(msgspec.structs.replace(graph, backend="inductor"), number=3, compile_id="1/0")
+    for more, status, outcome in (([], 0, "pass"), ([other], 0, "unknown"), ([], 1, "unknown")):
+        run = run_of(event(graph, number=1), checked, *more, exit_status=status)
+        (check,) = device_checks(run)
+        assert (check.outcome, digest(run).constraints.state) == (outcome, outcome)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from builders import ROOT, event, frame, run_of
@@ -231,6 +232,24 @@ def test_as_many_are_needed_as_the_table_has_regions() -> None:
     later = [captured(2, "0/0"), compiled(3, COMPILES, after="0/0")]
     found = found_in(run_of(handed, *later, log()))
     assert found.classes == {"region": 2} and found.expected == 2
+
+
+def test_parts_of_a_function_whose_beginning_is_cut_off_are_one() -> None:
+    """A log that begins between two breaks: each part would count as a function of its own."""
+
+    def made(number: int, code: CodeRef) -> Event:
+        region = msgspec.structs.replace(code, resumed_at=None)
+        body = GraphCaptured("dynamo", frame=code, region=region, backend="openxla")
+        return event(body, number=number, compile_id=f"{number}/0")
+
+    parts = [
+        made(n, CodeRef("model.py", line, "forward", resumed_at=line))
+        for n, line in ((1, 8), (2, 17))
+    ]
+    found = found_in(run_of(*parts, log(cut_head=True)))
+    assert len(found.graphs) == 2 and found.expected == 1
+    begun = made(3, CodeRef("model.py", 6, "forward"))
+    assert found_in(run_of(*parts, begun, log())).expected == 1
 
 
 def test_the_same_lines_again_are_a_recompile() -> None:

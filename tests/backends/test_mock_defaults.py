@@ -25,6 +25,7 @@ from compilescope import (  # noqa: E402
 )
 from compilescope.backends.device_files import find_device  # noqa: E402
 from compilescope.backends.mock import messages  # noqa: E402
+from compilescope.backends.mock.configuration import configure  # noqa: E402
 from compilescope.base.errors import ToolError  # noqa: E402
 
 NAMES = (
@@ -125,6 +126,22 @@ def test_memory_is_limited_per_tensor_and_per_graph(monkeypatch: pytest.MonkeyPa
     assert found(added, x) == {"400 bytes: float32 [100]"}
     assert broken(added, x, constraints=[]) == {"memory"}
     assert broken(added, x, constraints=[MemoryConstraint(2000)]) == set()
+
+
+def test_notice_and_error_name_both_limits_of_memory_alike(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MOCK_MAX_MEMORY", "100")
+    monkeypatch.setenv("MOCK_MAX_PEAK_MEMORY", "1000")
+    device = configure().device
+    assert device is not None
+    limits = ["at most 100 bytes per tensor", "at most 1000 bytes per graph"]
+    assert f"  memory     {', '.join(limits)}\n" in messages.notice(device, "mock_backend")
+    with pytest.raises(ConstraintError) as error:
+        torch.compile(lambda x: x.exp() + x.sin(), backend=mock_backend(repro=False))(
+            torch.ones(100)
+        )
+    assert {each.allowed for each in error.value.violations} == set(limits)
 
 
 class Records(logging.Handler):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from commands import called
-from compilescope.knowledge.findings.device_checks import device_checks
+from compilescope.knowledge.analysis.device_checks import device_checks
 from compilescope.record.header import read_header
 from compilescope.record.run import read_run
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import unescape
 from pathlib import Path
 
+import samples
 from builders import event, run_of
 from compilescope.backends.device_files import shipped_devices
 from compilescope.record.bodies import DeviceChecked
@@ -65,6 +66,21 @@ def test_a_device_that_all_passes_is_yours_and_says_so(tmp_path: Path) -> None:
         other = unescape(served.client.get("/devices/edge-dsp").text)
         assert other.count(">failed<") == 2
         assert "compilescope preflight --device edge-dsp --run 000002-train" in other
+
+
+def test_a_run_that_preflight_failed_is_the_one_whose_places_are_shown(tmp_path: Path) -> None:
+    """Its count alone is in the run; an older run of the program would have other places."""
+    home = tmp_path / ".compilescope"
+    stored(samples.big_run(5, 6, 60), home, "000001-big", 1, command=("big.py",))
+    newer = samples.big_run(5, 6, 60)
+    failed = DeviceChecked("edge-dsp", "fail", graphs=6, errors=9, whole=True)
+    newer.events.append(event(failed, number=10**6))
+    stored(newer, home, "000002-big", 2, command=("big.py",))
+    with serving(home) as served:
+        until(lambda: "000002-big" in served.client.get("/devices/edge-dsp").text)
+        page = unescape(served.client.get("/devices/edge-dsp").text)
+        assert 'href="/runs/000002-big"' in page and 'href="/runs/000001-big"' not in page
+        assert "found float32; allowed bool, float16, int32, int8" in page
 
 
 def test_without_runs_it_says_what_to_do(tmp_path: Path) -> None:

@@ -11,11 +11,13 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
+import msgspec
 import pytest
 
 import samples
 from browsing import CONTRAST, focus_walk, looking, wait_until
 from compilescope.apps.dashboard.runs import run_list
+from compilescope.apps.dashboard.runs.rows import RunRow
 from compilescope.base.errors import ToolError
 from compilescope.record.header import RunHeader, write_header
 from compilescope.record.labels import Labels, read_labels, write_labels
@@ -235,6 +237,38 @@ def test_an_empty_folder_says_what_to_do(tmp_path: Path) -> None:
         assert data(served)["runs"] == []
         (tmp_path / "none" / "odd").mkdir(parents=True)
         assert "1 folder can't be read" in served.client.get("/").text
+
+
+def made_row(name: str) -> RunRow:
+    known = {"run": name, "home": Path(), "kind": "run", "program": "train.py", "command": ()}
+    none = dict.fromkeys(("torch", "seconds", "step_seconds", "peak_bytes", "devices"))
+    counts = (
+        "breaks",
+        "recompiles",
+        "graphs",
+        "eager",
+        "failures",
+        "compile_seconds",
+        "violations",
+    )
+    flags = dict.fromkeys(("live", "breaks_hidden", "on_device"), False)
+    words = dict.fromkeys(("models", "gb_ids", "tags"), ())
+    more = {"status": "ok", "started": 0.0, "note": ""}
+    row: RunRow = msgspec.convert(
+        {**known, **none, **dict.fromkeys(counts, 0), **flags, **words, **more},
+        RunRow,
+        dec_hook=lambda kind, value: value,
+    )
+    return row
+
+
+def test_a_program_without_a_figure_is_not_said_to_be_read_still() -> None:
+    rows = [made_row(name) for name in ("a", "b")]
+    found = run_list.programs(rows, run_list.parse_query([("measure", "step")]), 0.0)
+    assert {each.last for each in found if not each.trend.points} == {"–"}
+    later = [msgspec.structs.replace(row, pending=True) for row in rows]
+    found = run_list.programs(later, run_list.parse_query([("measure", "step")]), 0.0)
+    assert {each.last for each in found if not each.trend.points} == {"…"}
 
 
 def test_words_of_a_list() -> None:

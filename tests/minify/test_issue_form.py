@@ -22,6 +22,7 @@ from compilescope.change.minify.script.issue import (  # noqa: E402
     why_not_shown,
     write_issue,
 )
+from compilescope.change.minify.script.verification import too_late  # noqa: E402
 from compilescope.record.written_graph import Input, Op, Ref, TensorKind, WrittenGraph  # noqa: E402
 
 MODULE = """
@@ -186,3 +187,8 @@ def test_a_signal_is_seen_from_outside(tmp_path: Path) -> None:
     script.write_text("import os\nos.kill(os.getpid(), 6)\n")
     assert why_not_shown(IssueForm("", (), signal=6), script, 100.0) == ""
     assert "did not end by SIGSEGV" in why_not_shown(IssueForm("", (), signal=11), script, 100.0)
+
+
+def test_a_form_for_which_no_time_was_left_says_so() -> None:
+    assert too_late(0.244247) == "no time was left to verify it"
+    assert too_late(61.7) == "it could not be verified within 62 s"

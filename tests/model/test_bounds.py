@@ -116,6 +116,17 @@ def test_the_line_in_a_comment() -> None:
     assert guard_place("x == 1  # pack/a.py:12 in f", WholeFiles()) is None
 
 
+def test_a_file_that_has_the_root_alone_in_common_with_torch_is_found() -> None:
+    """Torch takes one letter too many off it: `/srv/a.py` is `rv/a.py` there."""
+    files = WholeFiles(["/srv/job/a.py", "/opt/x/rv/job/a.py", "/tmp/b.py"])
+    assert files.find("mp/b.py") == "/tmp/b.py"
+    assert (
+        files.find("rv/job/a.py") == "/opt/x/rv/job/a.py"
+    )  # The end of a name, so far as we know.
+    assert WholeFiles(["/srv/job/a.py"]).find("rv/job/a.py") == "/srv/job/a.py"
+    assert files.find("p/b.py") == "p/b.py"
+
+
 def test_files_are_found_by_their_ends() -> None:
     known = {"/u/a.py": None, "/v/a.py": None}
     files = WholeFiles(known)

@@ -312,6 +312,7 @@ def test_limits_of_the_system_are_one_sentence() -> None:
         OSError(errno.EMFILE, "Too many open files"),
         BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"),
         OSError(errno.ENOSPC, "No space left on device", "/disk/file"),
+        PermissionError(errno.EACCES, "Permission denied", "private/out.html"),
         RuntimeError("can't start new thread"),
     ):
         limit = as_limit(error)

@@ -229,6 +229,18 @@ def test_git_sees_nothing_of_it(home: str, tmp_path: Path, monkeypatch: pytest.M
     assert "more.txt" in git("status", "--short", "--untracked-files=all")
 
 
+def test_what_reads_no_gitignore_sees_nothing_either(
+    place: _RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / ".hg").mkdir()
+    assert not place.make() and not place.folder.parent.exists()
+    place.end(None)
+    said = capsys.readouterr().err
+    assert "not recorded" in said and "Mercurial" in said and "COMPILESCOPE_DIR" in said
+    (tmp_path / ".git").mkdir()  # Both: Git's mirror of a repository has its own rules.
+    assert place.make()
+
+
 def test_ctrl_c_is_a_signal(place: _RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
     assert place.make()
     place.end(UncaughtException("KeyboardInterrupt", "", ()))

@@ -8,7 +8,9 @@ import re
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from compilescope.apps.cli.main import group
 from compilescope.apps.cli.report_formats import draw
 from compilescope.logs.reader import read_logs
 from compilescope.record.run import Run, read_run
@@ -66,3 +68,14 @@ def test_a_log_of_breaks_alone_counts_those(tmp_path: Path) -> None:
     assert "TORCH_LOGS=+dynamo, which shows what each graph was compiled for" in " ".join(
         told.split()
     )
+
+
+@pytest.mark.parametrize("name", ["no_TORCH_LOGS", "no_XLA_HLO_DEBUG", "release"])
+def test_the_first_screen_says_what_a_device_log_lacks(name: str, tmp_path: Path) -> None:
+    """With the command to run again: who has to ask for `--all` first will not."""
+    log = str(GOLDEN / f"ttlike.c03_dataif.head.{name}.log.xz")
+    done = CliRunner().invoke(group, ["logs", log, "--dir", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert "Not shown" not in done.stdout
+    (command,) = [line for line in done.stdout.splitlines() if "TTMLIR_RUNTIME" in line]
+    assert command.startswith("TORCH_LOGS=+dynamo,recompiles ") and "XLA_HLO_DEBUG=1" in command

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 import pytest
 
 from builders import event, run_of
@@ -49,11 +50,21 @@ def test_figures_and_lines_of_three_runs() -> None:
     document = overlaid(run("a-train", 0.5), run("b-train", 0.25), run("c-train", 1, steps=False))
     told = to_text(document)
     assert "500 ms" in told and "250 ms" in told and "3 GiB" in told
-    assert "None of c-train: the compiled function was called too seldom" in " ".join(told.split())
+    assert "No line for c-train: the compiled function was called too seldom" in " ".join(
+        told.split()
+    )
     html = str(draw([block for part in document.parts for block in part.blocks]))
     assert '<a href="/runs/b-train"' in html
     # A run keeps its color where another has no line.
     assert [len(re.findall(f'<polyline class="k{n}"', html)) for n in range(3)] == [3, 3, 2]
+
+
+def test_runs_of_one_program_are_told_apart_by_their_arguments() -> None:
+    runs = [run(name, 0.5) for name in ("a", "b")]
+    for each, size in zip(runs, ("32", "512"), strict=True):
+        each.header = msgspec.structs.replace(each.header, command=("train.py", "--batch", size))
+    told = to_text(overlaid(*runs), width=120)
+    assert "train.py --batch 32" in told and "train.py --batch 512" in told
 
 
 def test_lines_share_both_scales() -> None:

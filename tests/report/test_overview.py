@@ -16,21 +16,25 @@ from compilescope.knowledge.analysis.overview import JudgedRun, Overview, overvi
 from compilescope.record.bodies import (
     Body,
     CompileFailed,
+    DeviceChecked,
     DiffOutcome,
     GraphCaptured,
-    Measurement,
     ProcessEnded,
     TensorDiff,
     Violation,
 )
 from compilescope.record.outcomes import WrongOperation
 from compilescope.record.run import Run
+from compilescope.report.overview import status_style
 from samples import CODE, RUNS
 
 
 def made(name: str, program: str, started: int, *bodies: Body) -> Run:
     events = (event(body, number=n, stack=(frame(),)) for n, body in enumerate(bodies, 1))
     return run_of(*events, run=name, command=(program,), started_ns=started)
+
+
+CHECKED = DeviceChecked("npu-a", "pass")
 
 
 def graph(backend: str) -> GraphCaptured:
@@ -56,10 +60,16 @@ def seen(*runs: Run, gate: bool = True) -> Overview:
     return overview(judged)
 
 
+def two_of_which_one_is_checked() -> Run:
+    first = [event(graph("mock_backend"), number=1), event(CHECKED, number=2)]
+    other = event(graph("inductor"), number=3, compile_id="1/0")
+    return run_of(*first, other, run="a2", command=("b.py",), started_ns=2)
+
+
 def test_only_what_was_checked_to_the_end_passes() -> None:
     whole = seen(
-        made("a1", "a.py", 1, graph("mock_backend")),
-        made("a2", "b.py", 2, graph("mock_backend"), graph("inductor")),
+        made("a1", "a.py", 1, graph("mock_backend"), CHECKED),
+        two_of_which_one_is_checked(),
         made("a3", "c.py", 3, graph("mock_backend"), breach("unknown")),
         made("a4", "d.py", 4, graph("mock_backend"), breach("error"), breach("error")),
         made("a5", "e.py", 5, graph("mock_backend"), breach("error")),
@@ -73,46 +83,52 @@ def test_only_what_was_checked_to_the_end_passes() -> None:
     assert whole.numbers.checked == 0 and whole.numbers.worst is None
 
 
-def test_graphs_of_adapters_are_checked_under_any_name() -> None:
-    share = Measurement("islands", 1.0, subject="aot_inference graph 0/0", variant="npu-a")
+def test_a_graph_counts_as_checked_by_its_check_not_by_the_name_of_its_backend() -> None:
+    """Adapters, and functions of users that call a backend of ours, have names of their own."""
     both = [event(graph("Ours"), number=1), event(graph("Ours"), number=2, compile_id="1/0")]
-    checked = [event(share, number=3), event(share, number=4, compile_id="1/0")]
+    checked = [event(CHECKED, number=3), event(CHECKED, number=4, compile_id="1/0")]
+    nothing_to_check = event(graph("mock_backend"), number=1)  # With `constraints=[]`.
     whole = seen(
         run_of(*both, *checked, run="a1", command=("a.py",), started_ns=1),
         run_of(*both, *checked[:1], run="a2", command=("b.py",), started_ns=2),
         run_of(*both, run="a3", command=("c.py",), started_ns=3),
+        run_of(nothing_to_check, run="a4", command=("d.py",), started_ns=4),
     )
     tally = whole.constraints
-    assert (tally.passed, tally.failed, tally.unknown, tally.unchecked) == (1, 0, 1, 1)
+    assert (tally.passed, tally.failed, tally.unknown, tally.unchecked) == (1, 0, 2, 1)
 
 
 def test_a_graph_whose_check_raised_is_not_passed() -> None:
     """As with settings that are none: `MOCK_ALIGNMENT=abc`."""
     refused = CompileFailed("BackendMisuse", "MOCK_ALIGNMENT is 'abc'", backend="mock_backend")
     earlier = [event(graph("mock_backend"), number=1), event(refused, number=2)]
-    later = event(graph("mock_backend"), number=3, compile_id="1/0")
+    later = [
+        event(graph("mock_backend"), number=3, compile_id="1/0"),
+        event(CHECKED, number=4, compile_id="1/0"),
+    ]
     whole = seen(
         run_of(*earlier, run="a1", command=("a.py",), started_ns=1),
-        run_of(*earlier, later, run="a2", command=("b.py",), started_ns=2),
+        run_of(*earlier, *later, run="a2", command=("b.py",), started_ns=2),
     )
     assert [row.constraints for row in whole.all] == ["unknown", "unknown"]
     assert (whole.constraints.passed, whole.constraints.checked) == (0, 2)
     doubt = digest(run_of(*earlier)).constraints.doubt
-    assert doubt == "1 of 1 graphs were not checked"
+    assert doubt == "its one graph was not checked"
 
 
 def test_a_program_that_ended_early_may_have_had_more_to_check() -> None:
     begun = event(graph("mock_backend"), number=1)
+    checked = event(CHECKED, number=3)
     raised = event(ProcessEnded(error="OSError", message="no disk"), number=2)
-    ended = run_of(begun, raised, exit_status=1)
+    ended = run_of(begun, checked, raised, exit_status=1)
     assert digest(ended).constraints.state == "unknown"
     assert "no disk" in digest(ended).constraints.doubt
     failed = run_of(begun, event(breach("error"), number=2), exit_status=1)
     assert digest(failed).constraints.state == "fail"
-    assert digest(run_of(begun, exit_status=0)).constraints.state == "pass"
+    assert digest(run_of(begun, checked, exit_status=0)).constraints.state == "pass"
     # A comparison's status is its verdict.
     compared = event(DiffOutcome("Net", "eager", "inductor", "pass"), number=2)
-    assert digest(run_of(begun, compared, exit_status=1)).constraints.state == "pass"
+    assert digest(run_of(begun, checked, compared, exit_status=1)).constraints.state == "pass"
 
 
 def test_a_cut_record_is_not_passed() -> None:
@@ -142,7 +158,7 @@ def test_the_worst_number_and_the_worst_verdict() -> None:
 def test_what_stands_now_is_the_newest_run_of_each_program() -> None:
     whole = seen(
         made("old", "a.py", 1, graph("mock_backend"), breach("error")),
-        made("new", "a.py", 2, graph("mock_backend")),
+        made("new", "a.py", 2, graph("mock_backend"), CHECKED),
         made("only", "b.py", 1, graph("inductor")),
     )
     assert [row.run for row in whole.now] == ["new", "only"] and whole.runs == 3
@@ -225,3 +241,12 @@ def test_a_comparison_says_nothing_of_breaks() -> None:
     compared = made("b1", "b.py", 2, diff("pass", 0.0))
     text = draw([compared, made("c1", "c.py", 3, graph("inductor"))], "terminal", to_file=True)
     assert re.search(r"b\.py .* -\s*$", text, re.M) and re.search(r"c\.py .* 0\s*$", text, re.M)
+
+
+def test_only_a_status_that_says_so_is_red() -> None:
+    styles = {
+        name: status_style(name) for name in ("ok", "ended", "cut short", "exit 1", "SIGKILL")
+    }
+    assert styles == {
+        "ok": "plain", "ended": "plain", "cut short": "warn", "exit 1": "bad", "SIGKILL": "bad"
+    }  # fmt: skip

@@ -23,6 +23,7 @@ _LIMITS = {
     errno.ENOSPC: ("No space left on the disk.", "Make room there, or set TMPDIR to another disk."),
     errno.EDQUOT: ("The disk quota is used up.", "Make room there, or set TMPDIR to another disk."),
     errno.EROFS: ("The file system is read-only.", ""),
+    errno.EACCES: ("Permission denied.", "Name a file or folder that you may read and write."),
 }
 
 

@@ -53,6 +53,7 @@ _JOINED = "COMPILESCOPE_AUTO_FOLDER"
 _OTHERS = ("COMPILESCOPE_RUN", "COMPILESCOPE_TRIAL", "PYTEST_VERSION", "PYTEST_CURRENT_TEST")
 """Set where somebody else records the program, or nobody should."""
 _OFF = ("0", "false", "no", "off")
+_HEEDLESS = {".hg": "Mercurial", ".svn": "Subversion", ".bzr": "Bazaar"}
 _begun = False
 
 
@@ -96,6 +97,17 @@ def _elastic_job() -> str:
         return ""
     names = ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT")
     return "|".join([*(env.get(name, "") for name in names), str(os.getppid())])
+
+
+def _heedless_keeper(folder: Path) -> str:
+    """Who keeps versions of that place and reads no `.gitignore`: nobody asked for a run there."""
+    for place in folder.parents:
+        if (place / ".git").exists():
+            return ""
+        for name, keeper in _HEEDLESS.items():
+            if (place / name).is_dir():
+                return keeper
+    return ""
 
 
 def _is_session() -> bool:
@@ -152,6 +164,13 @@ class _RunFolder:
 
     def make(self) -> bool:
         """Is it there now? Called when the first event comes, in whichever process."""
+        keeper = _heedless_keeper(self.folder)
+        if keeper:
+            self.problem = (
+                f"{keeper} would see it there, as it reads no .gitignore. Name another folder in "
+                "COMPILESCOPE_DIR, or use `compilescope run`"
+            )
+            return False
         try:
             make_home(self.folder.parent)
             self.folder.mkdir(exist_ok=True)

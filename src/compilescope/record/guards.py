@@ -186,15 +186,20 @@ class WholeFiles:
         self._found: dict[str, str] = {}
 
     def find(self, short: str) -> str:
-        """The one that `short` is the end of, or else `short` itself."""
+        """The one that `short` is the end of, or else `short` itself.
+
+        Torch takes off what a file and torch have in common, and one letter: of files that have the
+        root alone in common with it, that is the first letter of a name (seen in 2.9 to 2.13).
+        """
         if short not in self._found and len(self._found) < _MOST_NAMES:
             for file in itertools.islice(self._files, self._seen, None):
                 self._by_name.setdefault(file.rpartition("/")[2], []).append(file)
                 self._seen += 1
             end = "/" + short
             alike = self._by_name.get(short.rpartition("/")[2], ())
-            whole = (file for file in alike if file == short or file.endswith(end))
-            self._found[short] = next(whole, short)
+            whole = [file for file in alike if file == short or file.endswith(end)]
+            whole += [file for file in alike if file.startswith("/") and file[2:] == short]
+            self._found[short] = next(iter(whole), short)
         return self._found.get(short, short)
 
 

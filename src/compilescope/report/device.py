@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from compilescope.knowledge.analysis.device_checks import DeviceCheck, device_checks
 from compilescope.knowledge.analysis.digest import digest
 from compilescope.knowledge.analysis.preflight import preflight
-from compilescope.knowledge.findings.device_checks import DeviceCheck, device_checks
 from compilescope.knowledge.findings.violations import ViolationFinding, violations
+from compilescope.record.bodies import Violation
 from compilescope.record.byte_counts import shown_bytes
 from compilescope.record.device import ALL_DIMS, Alignment, Device
 from compilescope.record.run import Run
@@ -161,13 +162,21 @@ def refused(runs: Iterable[tuple[str, Run]], device: str = "") -> list[RefusedRu
 
 
 def checked(runs: Iterable[tuple[str, Run]], devices: Sequence[Device]) -> list[RefusedRun]:
-    """What devices would not support of the graphs that runs recorded, as `preflight` says it."""
+    """What devices would not support of the graphs that runs recorded, as `preflight` says it.
+
+    A run that tells itself what a device refused, place by place, is not asked again.
+    """
     return [
         RefusedRun(run.header.run, program, _unnamed(found), _place(found, run))
         for program, run in runs
-        for report in preflight(run, digest(run), devices)
+        for report in preflight(run, digest(run), _not_told(run, devices))
         for found in (*report.violations, *report.unknown)
     ]
+
+
+def _not_told(run: Run, devices: Sequence[Device]) -> list[Device]:
+    told = {body.device for _, body in run.of(Violation)}
+    return [device for device in devices if device.name not in told]
 
 
 def _unnamed(found: ViolationFinding) -> ViolationFinding:

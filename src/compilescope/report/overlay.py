@@ -15,6 +15,7 @@ from compilescope.knowledge.analysis.run_curves import (
 )
 from compilescope.knowledge.analysis.run_status import program_of
 from compilescope.record.byte_counts import shown_bytes
+from compilescope.record.header import RunHeader
 from compilescope.record.run import Run
 from compilescope.report.blocks import (
     Block,
@@ -30,11 +31,13 @@ from compilescope.report.blocks import (
     words,
 )
 from compilescope.report.comparison import ComparedRun
-from compilescope.report.places import first_few
+from compilescope.report.places import first_few, without_middle
 from compilescope.report.render.spans import duration, moment
 
 MOST_RUNS = 8
 """Chosen: more lines nobody tells apart."""
+_LONGEST = 40
+"""Letters of a program's arguments. Chosen: a row of the table stays one line."""
 _Url = Callable[[str], str]
 _Curve = Callable[[Run], list[CurvePoint]]
 
@@ -114,8 +117,16 @@ def _table(runs: Sequence[ComparedRun], run_url: _Url) -> Table:
         ]
         name = Span(each.name, url=run_url(header.run))
         when = moment(header.started_ns / 1e9)
-        rows.append((words(name), words(program_of(header)), words(when or "-"), *cells))
+        rows.append((words(name), words(_asked(header)), words(when or "-"), *cells))
     return Table(("run", "program", "when", *columns), tuple(rows), tuple(range(3, 9)))
+
+
+def _asked(header: RunHeader) -> str:
+    """A program and its arguments, by which runs of one program are told apart."""
+    name = program_of(header)
+    if " " in name:  # It says itself what it was asked about.
+        return name
+    return f"{name} {without_middle(' '.join(header.command[1:]), _LONGEST)}".rstrip()
 
 
 def _texts(found: RunFigures) -> list[str]:
@@ -157,7 +168,7 @@ def _curve(
     run_url: _Url,
 ) -> Curve:
     return Curve(
-        f"{each.name} {program_of(each.run.header)}",
+        f"{each.name} {_asked(each.run.header)}",
         tuple(
             TrendPoint(_seconds(point.at), point.value, measure.shown(point.value))
             for point in points
@@ -170,4 +181,4 @@ def _curve(
 
 def _missing(measure: _Measure, names: Sequence[str]) -> Iterator[Block]:
     if names:
-        yield note(f"None of {first_few(list(names))}: {measure.none}.")
+        yield note(f"No line for {first_few(list(names))}: {measure.none}.")

@@ -104,6 +104,25 @@ def test_a_break_weighs_less_than_a_limit_that_is_reached() -> None:
     assert _failed(_seen(_broken(), calls), _seen(_whole(), calls)) == ["recompiles", "eager"]
 
 
+def _printing(x: torch.Tensor) -> torch.Tensor:
+    scale = x.abs().max().item()
+    print(x.shape)
+    return x / (scale + 1)
+
+
+def test_what_another_patch_gains_is_no_gain_where_the_line_still_breaks() -> None:
+    """One number is in the graph now; the print, which is to be gone, breaks under another name."""
+    calls = [(_x,)] * 2
+    before = _seen(_printing, calls)
+    logged = next(each for each in before.digest.sites if "print" in each.source)
+    whole = {"capture_scalar_outputs": True, "reorderable_logging_functions": {print}}
+    after = _seen(_printing, calls, **whole)
+    assert len(before.digest.sites) == 2 and len(after.digest.sites) == 1
+    checks = check_losses(before, after, [logged.fingerprint], Changes(), ())
+    (failed,) = [check for check in checks if check.verdict == "fail"]
+    assert failed.name == "breaks" and f"line {logged.line} still breaks" in failed.words
+
+
 def test_a_version_that_the_program_needs_is_no_loss() -> None:
     """Nothing less is lost here, and nothing more."""
     calls = [(_x,)] * 4

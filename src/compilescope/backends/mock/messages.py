@@ -13,8 +13,8 @@ from compilescope.backends.checks import CheckedGraph, ConstraintViolation
 from compilescope.backends.mock.configuration import Configuration
 from compilescope.instrument.torchapi.compilation.refusals import BackendRefusal
 from compilescope.knowledge.rules.constraints.layout import layout_words
+from compilescope.knowledge.rules.constraints.memory import memory_words
 from compilescope.knowledge.rules.hardware.sizes import rule_words
-from compilescope.record.byte_counts import shown_bytes
 from compilescope.record.device import Device
 
 # Chosen: columns of a message that a terminal of eighty shows whole, and of what begins its lines.
@@ -190,12 +190,12 @@ def _rules(device: Device) -> dict[str, str]:
     layout = layout_words(laid.formats, laid.dense_rows, laid.reordered_rows)
     if laid.reordered_rows == "copied":
         layout += "; in another order: a warning"
-    peak = device.memory.peak_bytes
+    memory = device.memory
     return {
         "dtype": ", ".join(device.dtypes.supported),
         "shape": ", ".join(shape),
         "layout": layout,
-        "memory": f"at most {shown_bytes(peak)} per graph" if peak is not None else "any",
+        "memory": memory_words(memory.peak_bytes, memory.tensor_bytes) or "any",
         "operators": f"all except {', '.join(denied[:_MOST_NAMED])} and "
         f"{len(denied) - _MOST_NAMED} more",
     }

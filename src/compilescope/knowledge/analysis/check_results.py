@@ -19,10 +19,10 @@ from compilescope.record.bodies import (
     DiffOutcome,
     GraphCaptured,
     JobEnded,
-    Measurement,
     TensorDiff,
     Violation,
 )
+from compilescope.record.event import Event
 from compilescope.record.run import Run
 
 CheckState = Literal["pass", "fail", "unknown", "unchecked"]
@@ -46,28 +46,24 @@ def checked_constraints(run: Run, rows: Sequence[Benchmark]) -> CheckResult:
     outcomes = {body.outcome for body in whole.values()}
     severities = Counter(body.severity for _, body in run.of(Violation) if body.device not in whole)
     measured = [row.violations for row in rows if row.violations is not None]
-    graphs = [pair for pair in run.of(GraphCaptured) if pair[1].stage == "dynamo"]
-    partitioned = _partitioned(run)
-    asked = [
-        event
-        for event, body in graphs
-        if body.backend in _CHECKING or (event.pid, event.compile_id) in partitioned
-    ]
-    failed = _failed_unjudged(run)
-    checked = sum((event.pid, event.compile_id) not in failed for event in asked)
     doubt = ""
     if severities["unknown"]:
         doubt = f"the device's constraints could not tell {_times(severities['unknown'])}"
     elif "unknown" in outcomes:
         unclear = [name for name, body in whole.items() if body.outcome == "unknown"]
         doubt = f"whether {' and '.join(unclear)} can run the graphs could not be told"
-    elif asked and checked < len(graphs) and not whole:
-        doubt = f"{len(graphs) - checked} of {len(graphs)} graphs were not checked"
+    elif not whole:
+        doubt = _graphs_not_checked(run)
     if severities["error"] or any(measured) or "fail" in outcomes:
         return CheckResult("fail", doubt)
-    if not (severities or measured or asked or whole):
+    if not (severities or measured or _asked(run)):
         return CheckResult("unchecked", "no device checked the graphs of this run")
     return _unless(doubt or _unfinished(run))
+
+
+def checks_left_out(run: Run) -> str:
+    """Why the devices that a program's backends asked may not have seen all of its graphs."""
+    return _graphs_not_checked(run) or _unfinished(run)
 
 
 def unplaced_violations(run: Run, rows: Sequence[Benchmark]) -> int:
@@ -86,13 +82,31 @@ def _times(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
 
 
-def _partitioned(run: Run) -> set[tuple[int, str | None]]:
-    """Compilations of adapters, which check a graph before they cut it up, whatever their name."""
-    return {
-        (event.pid, event.compile_id)
-        for event, body in run.of(Measurement)
-        if body.name == "islands"
-    }
+def _asked(run: Run) -> bool:
+    """Does anything of the run check graphs, whether it came to do so or not?"""
+    return run.count(DeviceChecked) > 0 or any(
+        body.backend in _CHECKING for _, body in _graphs(run)
+    )
+
+
+def _graphs(run: Run) -> list[tuple[Event, GraphCaptured]]:
+    return [pair for pair in run.of(GraphCaptured) if pair[1].stage == "dynamo"]
+
+
+def _graphs_not_checked(run: Run) -> str:
+    """How many graphs no backend has checked, where one was asked to; empty where all were."""
+    graphs = _graphs(run)
+    if not _asked(run):
+        return ""
+    told = {(event.pid, event.compile_id) for event, _ in run.of(DeviceChecked)}
+    told |= {(event.pid, event.compile_id) for event, _ in run.of(Violation)}
+    told -= _failed_unjudged(run)
+    missed = sum((event.pid, event.compile_id) not in told for event, _ in graphs)
+    if not missed:
+        return ""
+    if len(graphs) == 1:
+        return "its one graph was not checked"
+    return f"{missed} of {len(graphs)} graphs {'was' if missed == 1 else 'were'} not checked"
 
 
 def _failed_unjudged(run: Run) -> set[tuple[int, str | None]]:

@@ -11,12 +11,12 @@ from typing import Literal
 import msgspec
 
 from compilescope.knowledge.analysis.benchmarks import benchmarks, is_benchmark
+from compilescope.knowledge.analysis.device_checks import device_checks
 from compilescope.knowledge.analysis.logged.device_breaks import device_sites
 from compilescope.knowledge.analysis.logged.graphs import graph_count
 from compilescope.knowledge.analysis.run_curves import peak_memory, step_seconds
 from compilescope.knowledge.analysis.sweeps import is_sweep
 from compilescope.knowledge.findings.breaks import break_sites
-from compilescope.knowledge.findings.device_checks import device_checks
 from compilescope.knowledge.findings.eager import eager_frames
 from compilescope.knowledge.findings.failures import failures
 from compilescope.knowledge.findings.recompiles import recompiled_frames

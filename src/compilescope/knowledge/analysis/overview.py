@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from compilescope.knowledge.analysis.check_results import CheckState
+from compilescope.knowledge.analysis.device_checks import device_checks
 from compilescope.knowledge.analysis.digest import Digest
 from compilescope.knowledge.analysis.findings import findings
 from compilescope.knowledge.analysis.gate.verdict import Judgement
 from compilescope.knowledge.analysis.run_status import program_of, status_of
-from compilescope.knowledge.findings.device_checks import device_checks
 from compilescope.knowledge.findings.differences import differences
 from compilescope.knowledge.findings.violations import violations
 from compilescope.record.bodies import DiffOutcome, TensorDiff, Violation

@@ -49,9 +49,8 @@ def _build(reading: Reading) -> list[Block]:
     if found.fallback_ops:
         blocks.append(Heading("Operators without a lowering", "they run on the CPU"))
         blocks.append(_fallbacks(found, reading))
-    compiled = any(system != "torch" for system in found.verdict.systems)
-    if not reading.full and not compiled:
-        return blocks  # What follows says no more than the sections on breaks and graphs do.
+    if not reading.full:
+        return blocks  # A summary has room for what the log lacks, and for why there are graphs.
     if found.breaks:
         blocks.append(Heading("Breaks", "with the graphs they cause"))
         most = MOST_IN_FULL if is_long(reading.run) else len(found.breaks)

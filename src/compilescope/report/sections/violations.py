@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from compilescope.knowledge.analysis.benchmarks import is_benchmark
+from compilescope.knowledge.analysis.check_results import CheckResult
 from compilescope.knowledge.findings.violations import ViolationFinding, each_place_once, violations
 from compilescope.report.blocks import (
     Block,
@@ -25,8 +26,9 @@ from compilescope.report.section import Reading, Section, first_items
 
 def _build(reading: Reading) -> list[Block]:
     found = violations(reading.run)
+    unsaid = _left_open(reading.digest.constraints)
     if not found:
-        return []
+        return unsaid
     kinds = Counter((each.model, each.device, each.rule or "", each.severity) for each in found)
     rows = tuple(
         (
@@ -40,12 +42,21 @@ def _build(reading: Reading) -> list[Block]:
     )
     table = Table(("model", "device", "constraint", "severity", "violations"), rows, (4,))
     if is_benchmark(reading.run) and not reading.full:
-        return [table]  # Of many models: the figures need the room.
+        return [table, *unsaid]  # Of many models: the figures need the room.
     places = list(each_place_once(found))
     return [
         table,
+        *unsaid,
         *first_items(reading, places, lambda n, each: _item(n, each, reading), "constraints"),
     ]
+
+
+def _left_open(check: CheckResult) -> list[Block]:
+    """A run that a device saw a part of did not pass it."""
+    if check.state == "unchecked" or not check.doubt:
+        return []
+    begin = "Unknown, not passed:" if check.state == "unknown" else "Maybe more:"
+    return [Paragraph(words(Span(begin, "warn"), f" {check.doubt}."), hanging="!")]
 
 
 def _item(number: int, finding: ViolationFinding, reading: Reading) -> Item:
@@ -78,8 +89,13 @@ def _repro(finding: ViolationFinding, cwd: str) -> list[Block]:
 
 def violations_document(title: str, reading: Reading) -> Document:
     """This section alone."""
-    nothing = Paragraph(words("No backend recorded a violation in this run."))
-    blocks = tuple(_build(reading)) or (nothing,)
+    checked = reading.digest.constraints.state == "pass"
+    nothing = (
+        "No violations: every graph was checked."
+        if checked
+        else "No device checked the graphs of this run."
+    )
+    blocks = tuple(_build(reading)) or (Paragraph(words(nothing)),)
     subtitle = " ".join(reading.run.header.command)
     return Document(title, subtitle, (Part(SECTION.id, SECTION.title, blocks),))
 

@@ -142,8 +142,10 @@ def section_of(run: Run, name: str) -> tuple[Any, Document]:
         from compilescope.knowledge.findings.violations import violations
         from compilescope.report.sections.violations import violations_document
 
+        reading = Reading(run)
         found = [recorded_violation_json(each) for each in violations(run)]
-        return {**head, "violations": found}, violations_document(title, Reading(run))
+        value = {**head, "check": reading.digest.constraints, "violations": found}
+        return value, violations_document(title, reading)
     document = _of_report(Reading(run, full=True), name)
     return {**head, "sections": document.parts}, document
 

@@ -246,7 +246,7 @@ def _program(name: str, members: list[RunRow], query: RunQuery, now: float) -> P
         name,
         len(members),
         query.address(program=name, page=1, edit=""),
-        points[-1].text if points else "…",
+        points[-1].text if points else "…" if any(row.pending for row in members) else "–",
         Trend("", points, compact=not query.program),
     )
 

@@ -30,6 +30,7 @@ from compilescope.base.settings import compiler_variables, fresh_environment
 from compilescope.base.texts import in_docstring
 from compilescope.change.minify.graph.record import BackendSource, Setting, Shown
 from compilescope.change.minify.script.graph_script import calls_apply, graph_classes, input_source
+from compilescope.change.minify.script.verification import too_late
 from compilescope.knowledge.source.definitions import statements_for
 from compilescope.record.written_graph import Input, TensorKind, WrittenGraph
 
@@ -315,7 +316,7 @@ def why_not_shown(form: IssueForm, script: Path, timeout_s: float) -> str:
             capture_output=True,
         )
     except subprocess.TimeoutExpired:
-        return f"it could not be verified within {timeout_s:g} s"
+        return too_late(timeout_s)
     if form.signal:
         died = done.returncode == -form.signal
         name = signal.Signals(form.signal).name

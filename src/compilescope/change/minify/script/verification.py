@@ -69,11 +69,18 @@ def why_not_shown(script: Path, timeout_s: float) -> str:
     """Why it is no repro; empty if it shows its bug."""
     status, said = run_fresh([sys.executable, str(script)], timeout_s)
     if status is None:
-        return f"it could not be verified within {timeout_s:g} s"
+        return too_late(timeout_s)
     last = said[-1] if said else "no message"
     if status == FIXED:
         return "in a fresh process the script does not reproduce it"
     return "" if shows_bug(status, said) else f"the script failed in a fresh process ({last})"
+
+
+def too_late(timeout_s: float) -> str:
+    """Why nothing is known of a script that did not end in time."""
+    if timeout_s < 1:
+        return "no time was left to verify it"
+    return f"it could not be verified within {timeout_s:.0f} s"
 
 
 def run_fresh(command: list[str], timeout_s: float) -> tuple[int | None, list[str]]:

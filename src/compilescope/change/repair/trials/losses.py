@@ -315,6 +315,9 @@ class _LossComparison:
     def breaks(self) -> FixCheck:
         new = [site for site in self._after.digest.sites if site.fingerprint not in self._old]
         for site in new:
+            if self._is_where_one_went(site):
+                words = f"line {site.line} still breaks the graph, as: {site.gb_type}"
+                return FixCheck("breaks", "fail", words)
             reason = self._wrong(site)
             if reason:
                 words = f"a new graph break on line {site.line} ({site.gb_type}): {reason}"
@@ -338,6 +341,19 @@ class _LossComparison:
             more = len(self._uncovered) - 1
             return FixCheck("breaks", "pass", f"{words}, and {more} more" if more else words)
         return FixCheck("breaks", "pass", f"{were.breaks} before, {are.breaks} after")
+
+    def _is_where_one_went(self, site: BreakFinding) -> bool:
+        """Does the expression that the patch is about end the graph still, for another reason? What
+        is gained then is gained by the other patches that it is tried with."""
+        if site.column is None or self._changes.is_new(site.file, site.line):
+            return False
+        line = self._changes.old_line(site.file, site.line)
+        place = (site.file, line, site.column, site.end_column)
+        return any(
+            (old.file, old.line, old.column, old.end_column) == place
+            for old in self._before.digest.sites
+            if old.fingerprint in self._gone
+        )
 
     def _wrong(self, site: BreakFinding) -> str:
         """Why a new break counts against the patch; empty where it was only hidden before."""

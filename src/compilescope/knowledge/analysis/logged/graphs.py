@@ -52,7 +52,7 @@ MEANINGS: dict[GraphClass, str] = {
 """In the order in which a reader wants them."""
 
 REMEDIES: dict[GraphClass, str] = {
-    "graph-break": "Remove the break; the breaks below say how.",
+    "graph-break": "Remove the break: its cause says how.",
     "override-echo": "Goes away with the break that caused it.",
     "recompile": "Keep shapes and values fixed: pad, or mark what varies as dynamic.",
     "cpu-fallback": "Replace the operators that have no lowering, or move them out of the model.",
@@ -218,11 +218,7 @@ def expected_graphs(run: Run, graphs: list[LoggedGraph]) -> int:
 
     Where nothing was compiled by Dynamo, one for each line that syncs, outside the model.
     """
-    regions = {
-        (process_of(event), body.region)
-        for event, body in compiled_graphs(run)
-        if body.region is not None
-    }
+    regions = _regions(run)
     compiling = {process_of(event) for event, _ in compiled_graphs(run)}
     given_up = {
         (process_of(event), body.frame)
@@ -237,6 +233,23 @@ def expected_graphs(run: Run, graphs: list[LoggedGraph]) -> int:
         # A log may show the first graph of a function whose Dynamo lines it lacks.
         return max(len(regions | given_up), begun) * (1 + backward)
     return begun or len(_step_ends(run, graphs)) or min(1, len(graphs))
+
+
+def _regions(run: Run) -> set[tuple[Process, CodeRef]]:
+    """Functions at which programs entered compiled code. Of parts after a break whose function's
+    beginning the record lacks, all that have its name are one."""
+    found: set[tuple[Process, CodeRef]] = set()
+    parts: dict[tuple[Process, str, str], CodeRef] = {}
+    for event, body in compiled_graphs(run):
+        region, process = body.region, process_of(event)
+        if region is None:
+            continue
+        if body.frame is not None and body.frame.resumed and body.frame.line == region.line:
+            parts.setdefault((process, region.file, region.function), region)
+        else:
+            found.add((process, region))
+    whole = {(process, region.file, region.function) for process, region in found}
+    return found | {(key[0], region) for key, region in parts.items() if key not in whole}
 
 
 def _step_ends(run: Run, graphs: list[LoggedGraph]) -> set[tuple[int, Frame | None]]:

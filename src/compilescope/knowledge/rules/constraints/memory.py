@@ -51,7 +51,7 @@ class MemoryConstraint(Constraint):
         return self._check_tensors(node, limit)
 
     def _check_tensors(self, node: Node, limit: int) -> Iterator[Breach]:
-        allowed = f"at most {shown_bytes(limit)} per tensor"
+        allowed = memory_words(None, limit)
         if lacks_value(node):
             yield self.cannot_tell(node, "its output is unknown", allowed)
         for value in dict.fromkeys(made(node)):
@@ -69,7 +69,7 @@ class MemoryConstraint(Constraint):
     def _peak(self, graph: Graph, limit: int) -> Iterator[Breach]:
         peak = peak_memory(graph)
         at = next((node for node in graph.nodes if node.name == peak.node), graph.nodes[0])
-        allowed = f"at most {shown_bytes(limit)}"
+        allowed = memory_words(limit, None)
         if peak.peak_bytes > limit:
             yield self.breach(
                 at,
@@ -84,6 +84,12 @@ class MemoryConstraint(Constraint):
                 f"are unknown, first {peak.unknown[0]}"
             )
             yield self.cannot_tell(at, found, allowed)
+
+
+def memory_words(graph: int | None, one_tensor: int | None) -> str:
+    """What is allowed, in the same words wherever it is said."""
+    limits = ((one_tensor, "per tensor"), (graph, "per graph"))
+    return ", ".join(f"at most {shown_bytes(size)} {of}" for size, of in limits if size is not None)
 
 
 def _fit(node: Node, limit: int) -> bool:

@@ -156,7 +156,9 @@ class WarmParent:
         folder = folder if folder.is_dir() else Path(os.path.realpath(folder)).parent
         for entry in folder.glob("*"):
             name = entry.name.partition(".")[0]
-            module = entry.suffix in (".py", ".so", ".pyd") or (entry / "__init__.py").exists()
+            # A folder that nobody may look into is none: `os.path` says so without raising.
+            package = os.path.exists(entry / "__init__.py")
+            module = package or entry.suffix in (".py", ".so", ".pyd")
             if name in self._modules and module:
                 return f"{entry.name} beside it hides a module of that name"
         return ""

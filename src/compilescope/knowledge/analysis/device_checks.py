@@ -1,6 +1,6 @@
 """Which devices a run's graphs were checked against, and how each check came out.
 
-What could not be told never counts as passed.
+What could not be told never counts as passed, nor does a part of a run.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from compilescope.knowledge.analysis.check_results import checks_left_out
 from compilescope.record.bodies import Benchmark, DeviceChecked, Violation
 from compilescope.record.body import Verdict
 from compilescope.record.run import Run
@@ -43,8 +44,9 @@ def device_checks(run: Run) -> list[DeviceCheck]:
     refused: dict[str, list[Violation]] = {}
     for _, violation in run.of(Violation):
         refused.setdefault(violation.device, []).append(violation)
+    doubt = checks_left_out(run) if told else ""
     return [
-        _told(device, told[device])
+        _told(device, told[device], doubt)
         if device in told
         else _measured(device, rows[device])
         if device in rows
@@ -53,8 +55,10 @@ def device_checks(run: Run) -> list[DeviceCheck]:
     ]
 
 
-def _told(device: str, bodies: Sequence[DeviceChecked]) -> DeviceCheck:
+def _told(device: str, bodies: Sequence[DeviceChecked], doubt: str) -> DeviceCheck:
     outcomes = {body.outcome for body in bodies}
+    if doubt and not any(body.whole for body in bodies):
+        outcomes.add("unknown")
     return DeviceCheck(
         device=device,
         title=next((body.title for body in bodies if body.title), ""),
