@@ -302,7 +302,7 @@ def _attempt(
     states = stated(patch, verification)
     noted = verification.verdict == "verified" and verification.reason == patch.states
     return msgspec.structs.replace(
-        _common(subject, refused, number),
+        common_attempt(subject, refused, number),
         fix=fix.id,
         title=fix.title,
         verdict=verification.verdict,
@@ -326,7 +326,7 @@ def _nothing(subject: Subject, refused: list[tuple[Fix, Refused]], number: int) 
     near = [str(each) for _, each in refused if not isinstance(each, NotMeant)]
     asked = _by_name(subject)
     reason = asked or next(iter(near), "") or _by_hand(subject) or "no fix exists for this"
-    return msgspec.structs.replace(_common(subject, refused, number), reason=reason)
+    return msgspec.structs.replace(common_attempt(subject, refused, number), reason=reason)
 
 
 def _by_name(subject: Subject) -> str:
@@ -345,7 +345,7 @@ def _by_hand(subject: Subject) -> str:
     return told[0].text if told else ""
 
 
-def _common(subject: Subject, refused: list[tuple[Fix, Refused]], number: int) -> FixAttempt:
+def common_attempt(subject: Subject, refused: list[tuple[Fix, Refused]], number: int) -> FixAttempt:
     finding = subject.finding
     seen = subject.program.digest
     return FixAttempt(

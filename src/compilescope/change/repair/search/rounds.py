@@ -44,6 +44,7 @@ from compilescope.change.repair.search.next_causes import try_with_next
 from compilescope.change.repair.search.options import SearchOptions, main_file
 from compilescope.change.repair.search.outcome import SearchResult, keep_run
 from compilescope.change.repair.search.placements import Placements
+from compilescope.change.repair.search.proposals import ProposedSteps
 from compilescope.change.repair.search.try_log import Tried, TryLog
 from compilescope.change.repair.trials.baseline import TrialBaseline, without_inductor
 from compilescope.change.repair.trials.losses import losses_of, same_losses
@@ -102,6 +103,8 @@ class _Search:
         placements = Placements(self.bench, self.options, self.log, self.budget)
         if proof is not None:
             steps, proof = self._best_placed(placements, original, light, steps, proof)
+        if options.proposer is not None and not original.unusable:
+            steps, proof = self._with_proposals(original, light, steps, proof)
         times = None
         if options.timed and len(steps) > 1:
             known = placements.times(steps[-1])
@@ -453,6 +456,29 @@ class _Search:
                 fresh, checks=checks, notes=(*proof.notes, *fresh.notes), inputs=proof.inputs
             )
         return proof
+
+    def _with_proposals(
+        self,
+        original: TrialBaseline,
+        light: TrialBaseline,
+        steps: list[SearchStep],
+        proof: Verification | None,
+    ) -> tuple[list[SearchStep], Verification | None]:
+        """What somebody else proposes for what is left, on top of what is kept."""
+        main, more = main_file(self.target), list(steps)
+        asked = ProposedSteps(
+            self.bench, self.options, self.log, self.budget, main=main, light=light.light
+        )
+        try:
+            with self.budget.searching():
+                while (step := asked.next(more[-1])) is not None:
+                    more.append(step)
+                    self.budget.found = True
+        except OutOfTime:
+            self.cut.append("the search for a model's patches")
+        if len(more) == len(steps):
+            return steps, proof
+        return self._prove(original, light, more)
 
     def _best_placed(
         self,

@@ -29,6 +29,7 @@ from compilescope.change.repair.trials.child.line_watcher import within_region
 from compilescope.change.repair.trials.child.list_contents import shapes_of_lists
 from compilescope.change.repair.trials.child.notes import describe_error, random_state
 from compilescope.change.repair.trials.child.recipes import (
+    ASKED_OF_ANYBODY,
     OTHER_WEIGHTS,
     RECORDED,
     InputRecipe,
@@ -36,9 +37,11 @@ from compilescope.change.repair.trials.child.recipes import (
     is_whole,
     more_recipes,
     usual_recipes,
+    wary_recipes,
     without_fatal,
 )
 from compilescope.change.repair.trials.child.replay import Replay
+from compilescope.change.repair.trials.child.truths import listening, truths
 from compilescope.instrument.torchapi.regions import CompiledRegion, Regions
 from compilescope.measure.diff.runs.trial import TrialOutcome, TrialValue
 from compilescope.measure.tensors.structure import argument_leaves, take_apart
@@ -132,6 +135,8 @@ class Prober:
         self._compiled = bool(options["compiled"])
         self._sizes = bool(options["sizes"])
         self._thorough = bool(options["thorough"])
+        self._wary = bool(options["wary"])
+        self._numbers: list[float] = options["numbers"]
         self._seconds = float(options["seconds"])
         self._like = {(p["region"], p["call"]): p for p in options["like"] or ()}
         self._follows = options["like"] is not None
@@ -255,7 +260,7 @@ class Prober:
             entry["random"] = random_state()
             # Compiled replays follow eager ones, which have shown that they need nobody else.
             eager = alone(self._folder, region.number)
-            with contextlib.nullcontext() if self._compiled else eager:
+            with contextlib.nullcontext() if self._compiled else eager, listening():
                 self._ask_all(replay, entry, begun)
         except Exception as error:  # The border: whatever a program's objects do to a replay.
             words = " ".join(str(error).split())[:300]
@@ -266,6 +271,7 @@ class Prober:
                 entry["shared"] = replay.arguments.shared
             self._spent += time.monotonic() - begun
             self._record["coverage"] = _described(self._coverage)
+            self._record["truths"] = truths()
         return entry
 
     def _wanted(self, region: CompiledRegion, number: int, args: Any, kwargs: Any) -> bool:
@@ -322,6 +328,9 @@ class Prober:
         kept = self._within(entry, recipe, lambda: replay.eagerly(recipe, coverage))
         if kept is None:
             return
+        refused = kept["error"] is not None and recipe.kind in ASKED_OF_ANYBODY
+        if refused and not self._follows:
+            return
         entry["replays"].append(kept)
         if self._compiled and compile_too:
             compiled = self._within(entry, recipe, lambda: replay.compiled(recipe))
@@ -344,6 +353,8 @@ class Prober:
             replay.arguments, sizes=self._sizes, first=first, thorough=self._thorough
         )
         more = replay.state_recipes() if first else []
+        if first and self._wary:
+            more += [*wary_recipes(replay.arguments, self._numbers), *replay.recipes_beside()]
         fatal = self._fatal.get(entry["region"], ())
         entry["fatal"] = list(fatal)
         return [(recipe, True) for recipe in without_fatal([*usual, *more], fatal)]

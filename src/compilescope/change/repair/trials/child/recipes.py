@@ -21,6 +21,10 @@ from compilescope.measure.tensors.structure import argument_leaves
 
 RECORDED, OTHER_WEIGHTS, OTHER_MODE = "recorded", "weights", "mode"
 """The arguments as they were; with the weights moved, with `training` the other way."""
+BESIDE = "beside"
+"""The arguments as they were, and another number beside them: an attribute, a global variable."""
+ASKED_OF_ANYBODY = frozenset({BESIDE, "size", "around", "beyond"})
+"""Kinds that what nobody vouches for is asked. Many programs refuse them: then they are left out."""
 _FLAGS = 6
 """So many arguments that are plain numbers are varied. Chosen: each costs one or two more replays
 of the region."""
@@ -55,6 +59,10 @@ class InputRecipe(NamedTuple):
             "half-infinity": "infinities in half of the values",
             "all-nan": "all values NaN",
             "first-size": f"a first size {self.amount:+g}",
+            "size": f"{_ORDINALS.get(self.seed, 'another')} size {self.amount:+g}",
+            "around": f"values around {self.amount:g}",
+            "beyond": f"values up to {self.amount:g}",
+            BESIDE: f"{self.target} = {self.amount:g}",
             "empty": "empty tensors",
             "extreme": "the largest integers",
             "large": "large integers",
@@ -65,12 +73,17 @@ class InputRecipe(NamedTuple):
         return told.get(self.kind, self.kind)
 
 
+_ORDINALS = {0: "a first", 1: "a second", 2: "a third"}
+
+
 def family_of(recipe: InputRecipe) -> str:
     """Inputs that are refused together: what is beyond the range of one kernel for one of them,
     mostly is for the others. Empty for those that hold nothing which was not there."""
     other_scale = recipe.kind == OTHER_WEIGHTS and recipe.amount
     if recipe.kind in _HARMLESS and not other_scale:
         return ""
+    if recipe.kind == BESIDE:
+        return f"{BESIDE} {recipe.target}"
     return "integers" if recipe.kind in _INTEGERS else "values"
 
 
@@ -121,6 +134,22 @@ def _of_integers(tensors: list[torch.Tensor]) -> list[InputRecipe]:
     return recipes
 
 
+_MOST_NUMBERS = 4
+"""Of a change, that inputs are made of. Chosen: each costs one or two more replays."""
+
+
+def wary_recipes(arguments: CopiedArguments, numbers: Collection[float]) -> Iterator[InputRecipe]:
+    """Beside the usual ones, where nobody vouches for a change: other sizes, also where the program
+    has one alone, and inputs around the numbers that stand in the change."""
+    for dim in (0, 1):
+        if _common(arguments, dim) is not None:
+            yield from (InputRecipe("size", dim, amount) for amount in (1.0, -1.0))
+    for number in list(dict.fromkeys(numbers))[:_MOST_NUMBERS]:
+        yield InputRecipe("around", 9, number)
+        if abs(number) >= 1:
+            yield InputRecipe("beyond", 9, 4 * number)
+
+
 _WEIGHTS_TIMES = (1e4, 1e30, 1e-6)
 """Chosen: with the first, activations of float16 (up to 65504) become infinite, with the second
 those of float32 (up to 3.4e38); with the last, what layers give hardly differs any more, which is
@@ -155,7 +184,7 @@ def prepare(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The inputs. `forms`: how the version that they are to be like handed its numbers in; `lists`:
     the sizes of the tensors in its lists, which may be one tensor here."""
-    if recipe.kind in (RECORDED, OTHER_WEIGHTS, OTHER_MODE):
+    if recipe.kind in (RECORDED, OTHER_WEIGHTS, OTHER_MODE, BESIDE):
         return arguments.args, arguments.kwargs
     if recipe.kind == "flag":
         return _with_flag(arguments, recipe)
@@ -164,6 +193,8 @@ def prepare(
     joined = _joined(leaves, lists or {})
     resizes = recipe.kind in ("first-size", "empty")
     leading = _leading(arguments, joined) if resizes else None
+    if recipe.kind == "size":
+        leading = _common(arguments, recipe.seed)
     known = {id(leaf): forms[path] for path, leaf in leaves.items() if forms and path in forms}
 
     def make(tensor: torch.Tensor) -> torch.Tensor:
@@ -239,15 +270,22 @@ def _leading(
     return sizes.most_common(1)[0][0] if sizes else None
 
 
+def _common(arguments: CopiedArguments, dim: int) -> int | None:
+    """The size that most tensors have in a dimension."""
+    sizes = Counter(tensor.shape[dim] for tensor in arguments.tensors() if tensor.dim() > dim)
+    return sizes.most_common(1)[0][0] if sizes else None
+
+
 def _remade(
     tensor: torch.Tensor, recipe: InputRecipe, generator: torch.Generator, leading: int | None
 ) -> torch.Tensor:
     if not is_plain(tensor):
         return tensor.detach().clone()
     shape = list(tensor.shape)
-    if shape and leading is not None and shape[0] == leading:
-        grown = 0 if recipe.kind == "empty" else shape[0] + int(recipe.amount)
-        shape[0] = max(grown, 0)
+    dim = recipe.seed if recipe.kind == "size" else 0
+    if len(shape) > dim and leading is not None and shape[dim] == leading:
+        grown = 0 if recipe.kind == "empty" else shape[dim] + int(recipe.amount)
+        shape[dim] = max(grown, 0)
     resized = tuple(shape) != tuple(tensor.shape)
     flat = tensor.detach().cpu().reshape(-1)
     values = _values(flat, tuple(shape), recipe, generator, resized)
@@ -280,6 +318,8 @@ def _values(
     if flat.dtype is torch.bool:
         return _of_bools(flat, recipe, generator)
     if is_whole(flat):
+        if recipe.kind == "around":
+            return _around_whole(flat, recipe, generator)
         return _of_whole(flat, recipe, generator)
     make = _FLOATS.get(recipe.kind)
     return make(flat, recipe, generator) if make is not None else flat
@@ -328,6 +368,35 @@ def _drawn(flat: torch.Tensor, count: int, generator: torch.Generator) -> torch.
     return flat[torch.randint(0, flat.numel(), (count,), generator=generator, device="cpu")]
 
 
+def _around_whole(
+    flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator
+) -> torch.Tensor:
+    """The number and its neighbours among those that are there, as far as the dtype holds them."""
+    info, number = torch.iinfo(flat.dtype), int(recipe.amount)
+    near = [each for each in (number - 1, number, number + 1) if info.min <= each <= info.max]
+    if number != recipe.amount or not near:
+        return flat
+    return _mixed(flat, torch.tensor(near, dtype=flat.dtype, device="cpu"), generator)
+
+
+def _around(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator) -> torch.Tensor:
+    """The number, what is a little more and less, and its negative, among those that are there."""
+    number = recipe.amount
+    near = [number, number * 1.001, number * 0.999, -number]
+    return _mixed(flat, torch.tensor(near, device="cpu").to(flat.dtype), generator)
+
+
+def _mixed(flat: torch.Tensor, near: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    draws = torch.rand(flat.shape, generator=generator, device="cpu")
+    return torch.where(draws < 0.5, _drawn(near, flat.numel(), generator), flat)
+
+
+def _up_to(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator) -> torch.Tensor:
+    """Spread evenly, beyond the number on both sides."""
+    draws = torch.rand(flat.shape, generator=generator, dtype=torch.float64, device="cpu")
+    return ((2 * draws - 1) * recipe.amount).to(flat.dtype)
+
+
 Maker = Callable[[torch.Tensor, InputRecipe, torch.Generator], torch.Tensor]
 
 
@@ -372,6 +441,8 @@ _FLOATS: dict[str, Maker] = {
     "filled": lambda flat, recipe, _: torch.full_like(flat, recipe.amount),
     "nan": _planted,
     "infinity": _planted,
+    "around": _around,
+    "beyond": _up_to,
 }
 
 

@@ -27,7 +27,9 @@ from compilescope.change.repair.trials.child.branches import Coverage
 from compilescope.change.repair.trials.child.kept_outcomes import OutcomeKeeper
 from compilescope.change.repair.trials.child.list_contents import list_contents
 from compilescope.change.repair.trials.child.notes import CallNotes, describe_error
+from compilescope.change.repair.trials.child.numbers_beside import NumbersBeside
 from compilescope.change.repair.trials.child.recipes import (
+    BESIDE,
     OTHER_MODE,
     OTHER_WEIGHTS,
     InputRecipe,
@@ -147,6 +149,10 @@ class Replay:
     def state_recipes(self) -> list[InputRecipe]:
         return state_recipes(self._state)
 
+    def recipes_beside(self) -> list[InputRecipe]:
+        """Other numbers than those that its code finds beside the arguments."""
+        return NumbersBeside(self._state.reachable).recipes()
+
     def can(self, recipe: InputRecipe) -> bool:
         """Can this version be asked that?"""
         return can_move(self._state, recipe, self.weights)
@@ -231,6 +237,12 @@ class Replay:
     @contextlib.contextmanager
     def _moved(self, plan: TrialPlan, recipe: InputRecipe) -> Iterator[None]:
         """The plan begins from another state, if the recipe is about that."""
+        if recipe.kind == BESIDE:
+            # What a version no longer looks at is moved nowhere: it has to give the same.
+            with NumbersBeside(self._state.reachable).moved(recipe):
+                plan.state = State(model_of(self._region.eager), self._call)
+                yield
+            return
         if recipe.kind not in (OTHER_WEIGHTS, OTHER_MODE):
             yield
             return
