@@ -267,9 +267,8 @@ def _model_blocks(attempt: FixAttempt) -> Iterator[Block]:
     for text in attempt.compared:
         yield Paragraph(words(*prose(_sentence(f"compared: {text}"))), "-")
     for text in attempt.notes:
-        yield Paragraph(
-            words(*prose(_sentence(f"not compared: {text[:1].lower()}{text[1:]}"))), "-"
-        )
+        told = _sentence(f"not compared: {text[:1].lower()}{text[1:]}")
+        yield Paragraph(words(*prose(told)), "-")
 
 
 def _stated(attempt: FixAttempt) -> Paragraph:

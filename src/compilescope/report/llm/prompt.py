@@ -1,4 +1,4 @@
-"""The exact text that is sent to a language model about one cause, and how texts are quoted in it."""
+"""The exact text that is sent to a language model about one cause, and how it quotes texts."""
 
 from __future__ import annotations
 

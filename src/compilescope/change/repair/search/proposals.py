@@ -224,9 +224,8 @@ def _patch_of(judged: JudgedPatch, before: Version | None) -> Patch:
 
 def _summed(attempt: FixAttempt, rejected: Sequence[RejectedProposal]) -> FixAttempt:
     """All of them as one attempt, with the reason of the last."""
-    many = len(rejected) > 1
-    count = (
-        f"{len(rejected)} patches by {attempt.by} were" if many else f"a patch by {attempt.by} was"
-    )
-    words = f"{count} not verified; {'the last one: ' if many else ''}{attempt.reason}"
+    words = f"a patch by {attempt.by} was not verified: {attempt.reason}"
+    if len(rejected) > 1:
+        last = f"the last one: {attempt.reason}"
+        words = f"{len(rejected)} patches by {attempt.by} were not verified, {last}"
     return msgspec.structs.replace(attempt, reason=words)

@@ -307,9 +307,7 @@ class _Program:
 def _assignments(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     if isinstance(node, ast.Assign):
         yield from ((target, node.value) for target in node.targets)
-    elif (
-        isinstance(node, (ast.AugAssign, ast.AnnAssign)) and node.value is not None
-    ) or isinstance(node, ast.NamedExpr):
+    elif isinstance(node, (ast.AugAssign, ast.AnnAssign, ast.NamedExpr)) and node.value:
         yield node.target, node.value
 
 

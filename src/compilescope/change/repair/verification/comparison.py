@@ -232,10 +232,8 @@ class ChangeComparison:
     def _ran_statements(self) -> list[tuple[ChangedStatement, bool]]:
         """Those that ran, and whether in compiled code."""
         found = []
-        for statements, lines in (
-            (self.code.old, self.lines_run(0)),
-            (self.code.new, self.lines_run(1)),
-        ):
+        for side, statements in enumerate((self.code.old, self.code.new)):
+            lines = self.lines_run(side)
             found += [(each, each.ran_inside(lines)) for each in statements if each.ran(lines)]
         return found
 

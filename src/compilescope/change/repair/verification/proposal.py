@@ -33,6 +33,8 @@ from compilescope.change.repair.verification.unified_diff import (
     read_diff,
     stripped,
 )
+from compilescope.knowledge.analysis.findings import findings
+from compilescope.record.body import Verdict
 from compilescope.record.fix_search import FixCheck, FixVerdict
 
 _MOST_FILES = 20
@@ -153,7 +155,6 @@ class ProposalJudge:
                 verdict=verdict,
                 reason=check.words,
                 checks=(check,),
-                before=self.baseline.counts if self._baseline is not None else _NONE,
             ),
             version,
         )
@@ -172,7 +173,7 @@ class ProposalJudge:
         found = Verification(
             verdict="verified", before=self.baseline.counts, after=lost, captured=after
         )
-        left = [each for each in _fingerprints(after) if each in set(gone)]
+        left = {each.fingerprint for each in findings(after.digest)} & set(gone)
         ended = (after.exit_status, after.timed_out) == (self.baseline.exit_status, False)
         if ended and (left or not gains(found)):
             words = "the cause is still there" if left else "it wins nothing: as much is lost"
@@ -180,12 +181,10 @@ class ProposalJudge:
         comparison.compare_behavior()
         comparison.count_operators()
         comparison.judge()
-        if result.verdict != "verified":
-            kind = "unknown" if result.verdict == "unknown" else "fail"
-            return self._told(
-                comparison, found, FixCheck(result.verdict, kind, result.reason), version
-            )
-        return self._told(comparison, found, self._unseen(comparison, version), version)
+        failed = _failed(comparison)
+        if failed is None:
+            failed = self._unseen(comparison, version)
+        return self._told(comparison, found, failed, version)
 
     def _unseen(self, comparison: ChangeComparison, version: Version) -> FixCheck | None:
         """What of the change no comparison showed; and once more on inputs made of its numbers."""
@@ -220,10 +219,7 @@ class ProposalJudge:
         comparison.result.inputs = list(
             dict.fromkeys([*comparison.result.inputs, *other.result.inputs])
         )
-        if other.result.verdict == "verified":
-            return None
-        kind = "unknown" if other.result.verdict == "unknown" else "fail"
-        return FixCheck(other.result.verdict, kind, other.result.reason)  # type: ignore[arg-type]
+        return _failed(other)
 
     def _told(
         self,
@@ -253,3 +249,11 @@ class ProposalJudge:
             tuple(result.compared),
             tuple(result.not_compared),
         )
+
+
+def _failed(comparison: ChangeComparison) -> FixCheck | None:
+    result = comparison.result
+    if result.verdict == "verified":
+        return None
+    verdict: Verdict = "unknown" if result.verdict == "unknown" else "fail"
+    return FixCheck(result.verdict, verdict, result.reason)

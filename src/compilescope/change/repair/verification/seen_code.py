@@ -52,9 +52,7 @@ def unseen_statement(
         if _is_bare(text, each, is_new=is_new):
             continue
         if each.ran(ran):
-            return (
-                f"{_at(each, is_new)} runs outside of what was compared: only its output shows it"
-            )
+            return f"{_at(each, is_new)} runs where only output would show what it does"
         if is_new:
             return f"{_at(each, is_new)} never ran in a call that was compared"
     return ""
@@ -173,9 +171,10 @@ def _asked(tree: ast.Module, lines: set[int], old: _Old) -> Iterator[ast.expr]:
         if isinstance(node, _CONDITIONS) and ast.dump(node.test) in old.tests:
             kept |= {id(part) for part in ast.walk(node.test)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.expr) and id(node) not in kept:
-            if lines.intersection(range(node.lineno, (node.end_lineno or node.lineno) + 1)):
-                yield node
+        if not isinstance(node, ast.expr) or id(node) in kept:
+            continue
+        if lines.intersection(range(node.lineno, (node.end_lineno or node.lineno) + 1)):
+            yield node
 
 
 def numbers_in(changes: Changes) -> list[float]:

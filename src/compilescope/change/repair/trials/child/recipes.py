@@ -24,7 +24,7 @@ RECORDED, OTHER_WEIGHTS, OTHER_MODE = "recorded", "weights", "mode"
 BESIDE = "beside"
 """The arguments as they were, and another number beside them: an attribute, a global variable."""
 ASKED_OF_ANYBODY = frozenset({BESIDE, "size", "around", "beyond"})
-"""Kinds that what nobody vouches for is asked. Many programs refuse them: then they are left out."""
+"""What nobody vouches for is asked these. Many programs refuse them: then they are left out."""
 _FLAGS = 6
 """So many arguments that are plain numbers are varied. Chosen: each costs one or two more replays
 of the region."""

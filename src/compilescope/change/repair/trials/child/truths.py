@@ -140,7 +140,7 @@ class _Wrapper(ast.NodeTransformer):
         lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
         if not self._lines.intersection(lines) or _is_noted(node):
             return node
-        parts = [self._file, node.lineno, node.col_offset, asked]
+        parts: list[str | int] = [self._file, node.lineno, node.col_offset, asked]
         call = ast.Call(
             ast.Name(_NAME, ast.Load()), [*(ast.Constant(part) for part in parts), node], []
         )
