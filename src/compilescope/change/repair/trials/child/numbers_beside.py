@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import torch
@@ -57,6 +58,7 @@ class NumbersBeside:
 
     def _all(self) -> Iterator[NumberBeside]:
         yield from self._variables()
+        yield from self._defaults()
         yield from self._of_classes()
         yield from self._of_objects()
 
@@ -68,6 +70,20 @@ class NumbersBeside:
             with contextlib.suppress(ValueError):  # It is empty.
                 if _is_number(cell.cell_contents):
                     yield NumberBeside(name, cell.cell_contents, _cell_setter(cell))
+
+    def _defaults(self) -> Iterator[NumberBeside]:
+        """Of parameters of the user's functions."""
+        functions = [each for each in self._reachable.everything if isinstance(each, FunctionType)]
+        for function in functions:
+            if origin_of(function.__code__.co_filename) != "user":
+                continue
+            values = function.__defaults__ or ()
+            count = function.__code__.co_argcount
+            names = function.__code__.co_varnames[count - len(values) : count]
+            for place, (name, value) in enumerate(zip(names, values, strict=True)):
+                if _is_number(value):
+                    told = f"{function.__name__}'s {name}"
+                    yield NumberBeside(told, value, _default_setter(function, place))
 
     def _of_classes(self) -> Iterator[NumberBeside]:
         kinds = dict.fromkeys(type(each) for each in self._reachable.everything)
@@ -91,7 +107,8 @@ class NumbersBeside:
                 continue
             items = held.items() if isinstance(held, dict) else enumerate(held)
             for key, value in [] if isinstance(held, set) else list(items):
-                if _is_number(value) and key not in _MODULES_OWN:
+                private = id(held) in objects and str(key).startswith("_")
+                if _is_number(value) and key not in _MODULES_OWN and not private:
                     told = f"{name}.{key}" if name else str(key)
                     yield NumberBeside(told, value, _setter(held, key))
 
@@ -121,6 +138,15 @@ def _other(value: bool | int | float) -> bool | int | float:
 def _setter(held: Any, key: Any) -> Callable[[Any], None]:
     def put(value: Any) -> None:
         held[key] = value
+
+    return put
+
+
+def _default_setter(function: FunctionType, place: int) -> Callable[[Any], None]:
+    def put(value: Any) -> None:
+        values = list(function.__defaults__ or ())
+        values[place] = value
+        function.__defaults__ = tuple(values)
 
     return put
 

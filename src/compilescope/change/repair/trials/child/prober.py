@@ -328,9 +328,9 @@ class Prober:
         kept = self._within(entry, recipe, lambda: replay.eagerly(recipe, coverage))
         if kept is None:
             return
-        refused = kept["error"] is not None and recipe.kind in ASKED_OF_ANYBODY
-        if refused and not self._follows:
-            return
+        error = kept["error"]
+        if error and recipe.kind in ASKED_OF_ANYBODY and not (self._follows or error["raised"]):
+            return  # What the program's own code refuses is compared.
         entry["replays"].append(kept)
         if self._compiled and compile_too:
             compiled = self._within(entry, recipe, lambda: replay.compiled(recipe))

@@ -44,9 +44,7 @@ class InputRecipe(NamedTuple):
     def words(self) -> str:
         told = {
             RECORDED: "the recorded inputs",
-            OTHER_WEIGHTS: f"weights and buffers times {self.amount:g}"
-            if self.amount
-            else "other weights and buffers",
+            OTHER_WEIGHTS: _words_of_weights(self),
             OTHER_MODE: "`training` the other way",
             "values": "other values",
             "drawn": "the recorded values in another order",
@@ -71,6 +69,13 @@ class InputRecipe(NamedTuple):
             "flag": f"{self.target} = {self.amount:g}",
         }
         return told.get(self.kind, self.kind)
+
+
+def _words_of_weights(recipe: InputRecipe) -> str:
+    if recipe.target:
+        return f"weights and buffers {recipe.target} {recipe.amount:g}"
+    words = f"weights and buffers times {recipe.amount:g}"
+    return words if recipe.amount else "other weights and buffers"
 
 
 _ORDINALS = {0: "a first", 1: "a second", 2: "a third"}
@@ -138,16 +143,25 @@ _MOST_NUMBERS = 4
 """Of a change, that inputs are made of. Chosen: each costs one or two more replays."""
 
 
+_LARGEST_SIZE = 2049
+"""That inputs are given because it stands in a change. Chosen: small tensors stay small."""
+
+
 def wary_recipes(arguments: CopiedArguments, numbers: Collection[float]) -> Iterator[InputRecipe]:
     """Beside the usual ones, where nobody vouches for a change: other sizes, also where the program
     has one alone, and inputs around the numbers that stand in the change."""
-    for dim in (0, 1):
-        if _common(arguments, dim) is not None:
-            yield from (InputRecipe("size", dim, amount) for amount in (1.0, -1.0))
-    for number in list(dict.fromkeys(numbers))[:_MOST_NUMBERS]:
+    chosen = list(dict.fromkeys(numbers))[:_MOST_NUMBERS]
+    for dim in (0, 1, 2):
+        size = _common(arguments, dim)
+        if size is not None:
+            sizes = [int(each) for each in chosen if each in range(2, _LARGEST_SIZE)]
+            wanted = dict.fromkeys([size + 1, size - 1, *sizes])
+            yield from (InputRecipe("size", dim, float(each - size)) for each in wanted)
+    for number in chosen:
         yield InputRecipe("around", 9, number)
         if abs(number) >= 1:
             yield InputRecipe("beyond", 9, 4 * number)
+        yield InputRecipe(OTHER_WEIGHTS, 9, number, "around")
 
 
 _WEIGHTS_TIMES = (1e4, 1e30, 1e-6)
@@ -330,6 +344,13 @@ def _of_bools(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generato
         return torch.full_like(flat, recipe.amount > 0)
     if recipe.kind == "scaled" and recipe.amount < 0:
         return ~flat
+    if (
+        recipe.kind in ("half-nan", "half-infinity")
+        and flat.numel()
+        and bool((flat == flat[0]).all())
+    ):
+        # A mask of one answer alone would show nothing of what lies under it.
+        return torch.rand(flat.shape, generator=generator, device="cpu") < 0.5
     return _drawn(flat, flat.numel(), generator) if recipe.kind == "values" else flat
 
 

@@ -89,18 +89,26 @@ def move(state: State, recipe: InputRecipe, names: Collection[str]) -> None:
         return
     for name in names:
         tensor = state.reachable.tensors[name]
+        if recipe.target:
+            # Some beyond the number, some before it.
+            share = torch.rand(tensor.shape, generator=_generator(recipe, name), device="cpu")
+            with torch.no_grad():
+                tensor.copy_((share * 3 * recipe.amount).to(tensor.device, tensor.dtype))
+            continue
         if recipe.amount:
             with torch.no_grad():
                 tensor.mul_(recipe.amount)
             continue
-        # By the name: another version may hold more, or in another order.
-        seed = zlib.crc32(f"{recipe.seed} {name}".encode())
-        noise = torch.randn(
-            tensor.shape, generator=torch.Generator().manual_seed(seed), device="cpu"
-        )
+        noise = torch.randn(tensor.shape, generator=_generator(recipe, name), device="cpu")
         with torch.no_grad():
             step = noise.to(tensor.device, tensor.dtype)
             tensor.add_(step * (tensor.abs() * _RELATIVE + _LEAST * (tensor == 0)))
+
+
+def _generator(recipe: InputRecipe, name: str) -> torch.Generator:
+    """By the name: another version may hold more, or in another order."""
+    seed = zlib.crc32(f"{recipe.seed} {name}".encode())
+    return torch.Generator().manual_seed(seed)
 
 
 class Replay:
@@ -239,9 +247,12 @@ class Replay:
         """The plan begins from another state, if the recipe is about that."""
         if recipe.kind == BESIDE:
             # What a version no longer looks at is moved nowhere: it has to give the same.
+            self._state.restore()
             with NumbersBeside(self._state.reachable).moved(recipe):
                 plan.state = State(model_of(self._region.eager), self._call)
                 yield
+                plan.state.restore()
+            self._state.restore()
             return
         if recipe.kind not in (OTHER_WEIGHTS, OTHER_MODE):
             yield
