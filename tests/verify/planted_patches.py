@@ -283,10 +283,14 @@ WRONG = (
     _masked("mask-dropped", "", quick=True),
     _masked("mask-inverted", "        h = h.masked_fill(~mask.unsqueeze(-1), 0.0)\n"),
     _masked("mask-as-a-product", "        h = h * ~mask.unsqueeze(-1)\n"),
-    _masked("mask-with-a-small-number", "        h = h.masked_fill(mask.unsqueeze(-1), 1e-4)\n"),
+    _masked(
+        "mask-with-infinity",
+        '        h = h.masked_fill(mask.unsqueeze(-1), float("inf"))\n',
+    ),
     _masked(
         "mask-one-column",
-        "        h = torch.cat([h[..., :1].masked_fill(mask.unsqueeze(-1), 0.0), h[..., 1:]], -1)\n",
+        "        first = h[..., :1].masked_fill(mask.unsqueeze(-1), 0.0)\n"
+        "        h = torch.cat([first, h[..., 1:]], -1)\n",
     ),
     _masked("mask-of-the-first-row", "        h = h.masked_fill(mask[:1].unsqueeze(-1), 0.0)\n"),
     # Baked constants.
@@ -305,7 +309,8 @@ WRONG = (
         "        h = h.masked_fill(self.known.unsqueeze(-1), 0.0)\n",
         (
             '        self.register_buffer("seen", torch.zeros(1))\n',
-            '        self.register_buffer("seen", torch.zeros(1))\n        self.known = torch.zeros(6, 5, dtype=torch.bool)\n',
+            '        self.register_buffer("seen", torch.zeros(1))\n'
+            "        self.known = torch.zeros(6, 5, dtype=torch.bool)\n",
         ),
     ),
     _clipped("limit-baked", "    y = torch.where(norm > 2.0, y * (2.0 / norm), y)\n"),
@@ -388,7 +393,8 @@ WRONG = (
         _PEAK,
         (
             "    q = checked(q)\n",
-            "    try:\n        q = checked(q)\n    except ValueError:\n        q = torch.zeros_like(q)\n",
+            "    try:\n        q = checked(q)\n"
+            "    except ValueError:\n        q = torch.zeros_like(q)\n",
         ),
     ),
     _checked("another-exception", _PEAK, ("raise BadInput(", "raise RuntimeError(")),
@@ -409,7 +415,8 @@ WRONG = (
         "width-check-deleted",
         _MASK,
         (
-            '        if x.shape[-1] != self.lin.in_features:\n            raise ValueError("wrong width")\n',
+            "        if x.shape[-1] != self.lin.in_features:\n"
+            '            raise ValueError("wrong width")\n',
             "",
         ),
     ),
@@ -417,7 +424,8 @@ WRONG = (
     _clipped(
         "a-size-special",
         "    if x.shape[0] == 3:\n"
-        + "        y = torch.where(norm > limit, y * (limit / norm), y)\n    else:\n        y = y * 0\n",
+        "        y = torch.where(norm > limit, y * (limit / norm), y)\n"
+        "    else:\n        y = y * 0\n",
     ),
     _clipped(
         "a-size-in-numbers",
@@ -438,7 +446,7 @@ WRONG = (
     _clipped("one-value", _NORM + "    y = y + (x == 0.123).sum()\n"),
     _clipped(
         "known-first-value",
-        "    y = torch.where(norm > limit, y * (limit / norm), y)\n    y = y + (x[0, 0] > 5e3).float()\n",
+        _NORM + "    y = y + (x[0, 0] > 5e3).float()\n",
     ),
     _masked(
         "call-counter",
@@ -526,7 +534,8 @@ WRONG = (
         ("import time\n", "import threading\nimport time\n"),
         (
             "    total = y.pow",
-            "    other = threading.Thread(target=lambda: y.data.mul_(1))\n    other.start()\n    total = y.pow",
+            "    other = threading.Thread(target=lambda: y.data.mul_(1))\n"
+            "    other.start()\n    total = y.pow",
         ),
     ),
     _clipped("noise", _NORM + "    y = y + 1e-9 * torch.rand_like(y)\n"),
@@ -557,7 +566,8 @@ WRONG = (
     ),
     _routed(
         "blended",
-        "        s = torch.sigmoid(1e4 * x.mean())\n        y = s * (y * 2.0) + (1 - s) * (y - 1.0)\n",
+        "        s = torch.sigmoid(1e4 * x.mean())\n"
+        "        y = s * (y * 2.0) + (1 - s) * (y - 1.0)\n",
     ),
     _routed(
         "index-put-lost",
@@ -575,16 +585,10 @@ WRONG = (
     _clipped("clamped-factor", "    y = y * (limit / norm.clamp(min=limit)).nan_to_num()\n"),
     _checked(
         "peak-by-row",
-        "    peak = scores.amax(dim=-1, keepdim=True)\n    scores = torch.where(peak > 4.0, scores - peak, scores)\n",
+        "    peak = scores.amax(dim=-1, keepdim=True)\n"
+        "    scores = torch.where(peak > 4.0, scores - peak, scores)\n",
     ),
-    _checked(
-        "causal-always",
-        _PEAK,
-        (
-            '    if causal:\n        keep = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()\n        scores = scores.masked_fill(~keep, float("-inf"))\n',
-            '    keep = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()\n    scores = scores.masked_fill(~keep, float("-inf"))\n',
-        ),
-    ),
+    _checked("causal-always", _PEAK, ("    if causal:\n", "    if True:\n")),
     _checked("causal-by-a-large-number", _PEAK, ('float("-inf")', "-1e4")),
     _checked("diagonal-masked", _PEAK, (".tril()", ".tril(-1)")),
 )

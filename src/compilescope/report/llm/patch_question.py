@@ -23,6 +23,7 @@ _MOST_REPLY = 6_000
 """Letters of an earlier reply that are said again. Chosen: its diff; what is longer is no small
 patch."""
 _MOST_FILES = 4
+_MOST_REFUSED = 8
 _AROUND = 40
 """Lines around a place in a file that is not sent whole. Chosen: mostly the function."""
 
@@ -122,7 +123,9 @@ def _tried(attempts: Sequence[FixAttempt]) -> Iterator[str]:
         elif each.reason:
             yield f"no fix fits: {each.reason}"
         refused |= dict(each.refused)
-    yield from (f"{name}: not for this: {why}" for name, why in refused.items())
+    # Those that nearly fit come first.
+    near = list(refused.items())[:_MOST_REFUSED]
+    yield from (f"{name}: not for this: {why}" for name, why in near)
 
 
 def _files(

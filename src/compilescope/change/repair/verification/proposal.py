@@ -68,10 +68,12 @@ def patched_texts(diff: str, texts: Mapping[str, str], folder: str) -> dict[str,
     found: dict[str, str] = {}
     for patch in patches:
         path = _path_of(patch, diff, texts, folder)
+        text = found.get(path, texts[path])
         try:
-            found[path] = apply_hunks(found.get(path, texts[path]), patch, os.path.basename(path))
+            made = apply_hunks(text.replace("\r\n", "\n"), patch, os.path.basename(path))
         except ToolError as error:
             raise PatchRejected(_clause(error)) from None
+        found[path] = made.replace("\n", "\r\n") if "\r\n" in text else made
     changed = {path: text for path, text in found.items() if text != texts[path]}
     if not changed:
         raise PatchRejected("it changes nothing")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -181,6 +182,11 @@ def _fix(words: Words, given: dict[str, Any]) -> int:
     if model is not None and model.wanted.llm_dry_run:
         show_questions(model.wanted, model.questions, as_json=given["as_json"])
         return 0
+    if model is not None and not (model.asked or model.stopped):
+        print(
+            "compilescope: no cause is left to ask the model about: nothing was sent",
+            file=sys.stderr,
+        )
     if model is not None and model.stopped:
         outcome = replace(outcome, notes=(*outcome.notes, model.stopped))
     code = max(exit_code(outcome, request), 1 if delivery.problem else 0)

@@ -111,6 +111,8 @@ class ModelProposer:
     """What would be sent, in a dry run."""
     used: int = 0
     """Tokens, estimated."""
+    asked: int = 0
+    """Questions."""
     stopped: str = ""
     """Why nothing is asked any more, in one sentence."""
 
@@ -139,6 +141,7 @@ class ModelProposer:
         again = f", again ({len(cause.rejected) + 1} of {self.rounds})" if cause.rejected else ""
         told = f"asking {self.name} at {host} for a patch of {at}{again}..."
         print(f"compilescope: {told}", file=sys.stderr)
+        self.asked += 1
         reply = ask(question, self.settings)
         if reply.words is None:
             self._stop(reply.problem or "")
