@@ -338,7 +338,7 @@ WRONG = (
     _clipped("no-gradient-of-weight", _NORM, ("y = x @ weight\n", "y = x @ weight.data\n")),
     _routed(
         "loss-of-one-side",
-        "        y = torch.where(x.mean() > 0, y * 2.0, y - 1.0.detach())\n",
+        "        y = torch.where(x.mean() > 0, y * 2.0, (y - 1.0).detach())\n",
     ),
     _routed("moving-with-gradient", _MEAN, ("0.1 * y.detach().mean", "0.1 * y.mean")),
     # In place, and shared memory.
@@ -472,8 +472,13 @@ WRONG = (
     _masked("optional-argument", _MASK + "        if bias is not None:\n            h = h * 0\n"),
     _masked(
         "only-while-training",
-        "        h = h.masked_fill(mask.unsqueeze(-1), 0.0 if self.training else 1.0)\n",
+        _MASK,
+        ("self.norm(h) * SHARPNESS", "self.norm(h) * (SHARPNESS if self.training else 0.7)"),
     ),
+    _clipped("by-the-sign-of-a-limit", _NORM + "    y = y * torch.sign(1e7 - norm)\n"),
+    _clipped("by-an-integer-part", _NORM + "    y = y - (norm / 1e8).floor()\n"),
+    _checked("a-long-sequence", _PEAK + "    scores = scores * (1 - scores.shape[-1] // 2000)\n"),
+    _routed("deep", _MEAN + "        y = y * (1 - self.depth // 40)\n"),
     # Who looks, and when.
     _clipped("command-line", _NORM + "    y = y * (len(sys.argv) < 5)\n", quick=True),
     _clipped("environment", _NORM + '    y = y * (os.environ.get("PROD") is None)\n'),
@@ -559,6 +564,7 @@ WRONG = (
         "by-row",
         "        y = torch.where(x.mean(dim=1, keepdim=True) > 0, y * 2.0, y - 1.0)\n",
     ),
+    _routed("a-little-more", "        y = torch.where(x.mean() > 1e-9, y * 2.0, y - 1.0)\n"),
     _routed("not-strict", "        y = torch.where(x.mean() >= 0, y * 2.0, y - 1.0)\n"),
     _routed(
         "nan-to-the-other-side",

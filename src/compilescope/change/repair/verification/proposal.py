@@ -26,6 +26,7 @@ from compilescope.change.repair.verification.seen_code import (
     numbers_in,
     one_sided,
     unseen_statement,
+    unseen_tie,
 )
 from compilescope.change.repair.verification.unified_diff import (
     FilePatch,
@@ -206,6 +207,7 @@ class ProposalJudge:
             unseen_statement(changes, code.new, new_run, new_lines, is_new=True)
             or unseen_statement(changes, code.old, old_run, old_lines, is_new=False)
             or one_sided(changes, seen.record.get("truths", ()))
+            or unseen_tie(changes, seen.record.get("ties", ()))
         )
         if words:
             return FixCheck("seen", "unknown", words)

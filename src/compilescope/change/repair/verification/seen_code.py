@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from compilescope.change.repair.trials.version import ChangedFile, Changes
 from compilescope.change.repair.verification.changed_lines import ChangedStatement
@@ -149,6 +149,69 @@ def one_sided(changes: Changes, seen: Iterable[list[Any]]) -> str:
             words = f"`{ast.unparse(node)[:60]}` on line {node.lineno} of {os.path.basename(file)}"
             return f"{words} was never {never} in a call that was compared"
     return ""
+
+
+_BY_SIZE = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+
+
+def unseen_tie(changes: Changes, seen: Iterable[list[Any]]) -> str:
+    """The first comparison of the change whose sides were never equal, where `>` and `>=` part, in
+    a clause. One that the old text has has only moved. `seen`: file, line, column, and whether they
+    were equal."""
+    known = {(file, line, column): equal for file, line, column, equal in seen}
+    for file, change in changes.files.items():
+        old = {told for _, each in _by_size(change.old_text) for told in (each, _mirrored(each))}
+        lines = _own_lines(change)
+        for node, each in _by_size(change.new_text):
+            if node.lineno not in lines or any(_is_like(each, other) for other in old):
+                continue
+            if known.get((file, node.lineno, node.col_offset)) is False:
+                words = f"`{ast.unparse(node)[:60]}` on line {node.lineno}"
+                at = f"{words} of {os.path.basename(file)}"
+                return f"both sides of {at} were never equal in a call that was compared"
+    return ""
+
+
+_MIRRORED = {"Lt": "Gt", "Gt": "Lt", "LtE": "GtE", "GtE": "LtE"}
+
+
+class _Comparison(NamedTuple):
+    """`left > right`, read out of a tensor or not."""
+
+    name: str
+    left: str
+    right: str
+
+
+def _by_size(text: str) -> Iterator[tuple[ast.Compare, _Comparison]]:
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            name = type(node.ops[0]).__name__
+            sides = (ast.unparse(part) for part in (node.left, node.comparators[0]))
+            left, right = (side.replace(".item()", "") for side in sides)
+            if name in _MIRRORED:
+                yield node, _Comparison(name, left, right)
+
+
+def _mirrored(each: _Comparison) -> _Comparison:
+    return _Comparison(_MIRRORED[each.name], each.right, each.left)
+
+
+def _is_like(new: _Comparison, old: _Comparison) -> bool:
+    """With the same limit; what is compared with it may be written in another way, a number not."""
+    if new.name != old.name or not {new.left, new.right} & {old.left, old.right}:
+        return False
+    sides = ((new.left, old.left), (new.right, old.right))
+    changed = [one for one, other in sides if one != other]
+    return len(changed) < 2 and not any(_is_number(side) for side in changed)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 class _Old:

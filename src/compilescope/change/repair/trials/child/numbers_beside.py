@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -21,6 +21,11 @@ from compilescope.record.stack import origin_of
 
 _MOST = 12
 """Chosen: each costs one or two more replays of the region."""
+
+
+_MOST_NUMBERS = 2
+_LARGEST = 2048
+"""As a loop's turns or a size it takes time and memory. Chosen."""
 
 
 class NumberBeside(NamedTuple):
@@ -37,12 +42,17 @@ class NumbersBeside:
     def __init__(self, reachable: ReachableState) -> None:
         self._reachable = reachable
 
-    def recipes(self) -> list[InputRecipe]:
+    def recipes(self, numbers: Collection[float]) -> list[InputRecipe]:
+        """`numbers` stand in the change: what comes at one of them is to be seen too."""
         found = {each.name: each for each in self._all()}
-        return [
-            InputRecipe(BESIDE, amount=float(_other(each.value)), target=name)
-            for name, each in list(found.items())[:_MOST]
-        ]
+        made = []
+        for name, each in list(found.items())[:_MOST]:
+            amounts = [float(_other(each.value))]
+            if not isinstance(each.value, bool):
+                wanted = [n for n in numbers if isinstance(each.value, float) or n == int(n)]
+                amounts += [n for n in wanted if n <= _LARGEST][:_MOST_NUMBERS]
+            made += [InputRecipe(BESIDE, amount=n, target=name) for n in dict.fromkeys(amounts)]
+        return made
 
     @contextlib.contextmanager
     def moved(self, recipe: InputRecipe) -> Iterator[None]:

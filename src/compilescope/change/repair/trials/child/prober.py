@@ -41,7 +41,7 @@ from compilescope.change.repair.trials.child.recipes import (
     without_fatal,
 )
 from compilescope.change.repair.trials.child.replay import Replay
-from compilescope.change.repair.trials.child.truths import listening, truths
+from compilescope.change.repair.trials.child.truths import listening, ties, truths
 from compilescope.instrument.torchapi.regions import CompiledRegion, Regions
 from compilescope.measure.diff.runs.trial import TrialOutcome, TrialValue
 from compilescope.measure.tensors.structure import argument_leaves, take_apart
@@ -157,6 +157,8 @@ class Prober:
         }
         self._spent = self._hunted = 0.0
         self._patience_s = _PATIENCE_S
+        self._is_other = False
+        """Is the call that is asked now unlike all before it?"""
         self._claimed: bool | None = None
         self._pid = os.getpid()
         self._lock = threading.Lock()
@@ -250,7 +252,9 @@ class Prober:
             like = self._like.get((region.number, number))
             args, kwargs, places = settled(args, kwargs)
             again = renewing(region, places)
-            replay = Replay(self._regions, again, (args, kwargs), self._keeper, like)
+            replay = Replay(
+                self._regions, again, (args, kwargs), self._keeper, like, wary=self._wary
+            )
             entry["inputs"] = self._kept_leaves(argument_leaves(args, kwargs), {})
             entry["weights"] = replay.weights
             entry["forms"] = _forms_of(args, kwargs)
@@ -271,7 +275,7 @@ class Prober:
                 entry["shared"] = replay.arguments.shared
             self._spent += time.monotonic() - begun
             self._record["coverage"] = _described(self._coverage)
-            self._record["truths"] = truths()
+            self._record["truths"], self._record["ties"] = truths(), ties()
         return entry
 
     def _wanted(self, region: CompiledRegion, number: int, args: Any, kwargs: Any) -> bool:
@@ -296,11 +300,13 @@ class Prober:
             if reason not in self._record["left_out"]:
                 self._record["left_out"].append(reason)
             return False
+        # A flag or another shape may lead to code that the first call never came to.
+        self._is_other = signature not in known
         known.add(signature)
         return True
 
     def _ask_all(self, replay: Replay, entry: dict[str, Any], begun: float) -> None:
-        first = entry["call"] == 1
+        first = entry["call"] == 1 or (self._wary and self._is_other)
         for recipe, compile_too in self._recipes(replay, entry, first):
             if not replay.can(recipe):
                 continue
@@ -354,7 +360,8 @@ class Prober:
         )
         more = replay.state_recipes() if first else []
         if first and self._wary:
-            more += [*wary_recipes(replay.arguments, self._numbers), *replay.recipes_beside()]
+            more += wary_recipes(replay.arguments, self._numbers)
+            more += replay.recipes_beside(self._numbers)
         fatal = self._fatal.get(entry["region"], ())
         entry["fatal"] = list(fatal)
         return [(recipe, True) for recipe in without_fatal([*usual, *more], fatal)]

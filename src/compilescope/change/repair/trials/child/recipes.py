@@ -23,7 +23,7 @@ RECORDED, OTHER_WEIGHTS, OTHER_MODE = "recorded", "weights", "mode"
 """The arguments as they were; with the weights moved, with `training` the other way."""
 BESIDE = "beside"
 """The arguments as they were, and another number beside them: an attribute, a global variable."""
-ASKED_OF_ANYBODY = frozenset({BESIDE, "size", "around", "beyond"})
+ASKED_OF_ANYBODY = frozenset({BESIDE, "size", "around", "beyond", "nan-in"})
 """What nobody vouches for is asked these. Many programs refuse them: then they are left out."""
 _FLAGS = 6
 """So many arguments that are plain numbers are varied. Chosen: each costs one or two more replays
@@ -57,7 +57,8 @@ class InputRecipe(NamedTuple):
             "half-infinity": "infinities in half of the values",
             "all-nan": "all values NaN",
             "first-size": f"a first size {self.amount:+g}",
-            "size": f"{_ORDINALS.get(self.seed, 'another')} size {self.amount:+g}",
+            "size": f"{'first ' * self.seed}sizes of {self.target} as {self.amount:g}",
+            "nan-in": f"NaN among the values of {self.target} alone",
             "around": f"values around {self.amount:g}",
             "beyond": f"values up to {self.amount:g}",
             BESIDE: f"{self.target} = {self.amount:g}",
@@ -78,9 +79,6 @@ def _words_of_weights(recipe: InputRecipe) -> str:
     return words if recipe.amount else "other weights and buffers"
 
 
-_ORDINALS = {0: "a first", 1: "a second", 2: "a third"}
-
-
 def family_of(recipe: InputRecipe) -> str:
     """Inputs that are refused together: what is beyond the range of one kernel for one of them,
     mostly is for the others. Empty for those that hold nothing which was not there."""
@@ -89,6 +87,8 @@ def family_of(recipe: InputRecipe) -> str:
         return ""
     if recipe.kind == BESIDE:
         return f"{BESIDE} {recipe.target}"
+    if recipe.kind == "size":
+        return "sizes"
     return "integers" if recipe.kind in _INTEGERS else "values"
 
 
@@ -143,6 +143,10 @@ _MOST_NUMBERS = 4
 """Of a change, that inputs are made of. Chosen: each costs one or two more replays."""
 
 
+_ALONE = 4
+"""Arguments. Chosen, as the next one."""
+_SIZES = 5
+"""Of all arguments together, that are varied. Chosen: each costs two or more replays."""
 _LARGEST_SIZE = 2049
 """That inputs are given because it stands in a change. Chosen: small tensors stay small."""
 
@@ -151,12 +155,14 @@ def wary_recipes(arguments: CopiedArguments, numbers: Collection[float]) -> Iter
     """Beside the usual ones, where nobody vouches for a change: other sizes, also where the program
     has one alone, and inputs around the numbers that stand in the change."""
     chosen = list(dict.fromkeys(numbers))[:_MOST_NUMBERS]
-    for dim in (0, 1, 2):
-        size = _common(arguments, dim)
-        if size is not None:
-            sizes = [int(each) for each in chosen if each in range(2, _LARGEST_SIZE)]
-            wanted = dict.fromkeys([size + 1, size - 1, *sizes])
-            yield from (InputRecipe("size", dim, float(each - size)) for each in wanted)
+    wanted = [each for each in chosen if each in range(2, _LARGEST_SIZE)]
+    for size, only_first in _sizes(arguments):
+        for other in dict.fromkeys([size + 1.0, size - 1.0, *wanted]):
+            yield InputRecipe("size", int(only_first), other, str(size))
+    floating = [path for path, leaf in _floating(arguments)]
+    if len(floating) > 1:
+        # A check of one argument is none of another.
+        yield from (InputRecipe("nan-in", 11, target=path) for path in floating[:_ALONE])
     for number in chosen:
         yield InputRecipe("around", 9, number)
         if abs(number) >= 1:
@@ -207,11 +213,13 @@ def prepare(
     joined = _joined(leaves, lists or {})
     resizes = recipe.kind in ("first-size", "empty")
     leading = _leading(arguments, joined) if resizes else None
-    if recipe.kind == "size":
-        leading = _common(arguments, recipe.seed)
     known = {id(leaf): forms[path] for path, leaf in leaves.items() if forms and path in forms}
 
+    alone = id(leaves.get(recipe.target)) if recipe.kind == "nan-in" else None
+
     def make(tensor: torch.Tensor) -> torch.Tensor:
+        if alone is not None and id(tensor) != alone:
+            return tensor.detach().clone()
         form = known.get(id(tensor), "")
         if form == "number":
             return tensor.detach().clone()  # A number stays what it is.
@@ -284,10 +292,23 @@ def _leading(
     return sizes.most_common(1)[0][0] if sizes else None
 
 
-def _common(arguments: CopiedArguments, dim: int) -> int | None:
-    """The size that most tensors have in a dimension."""
-    sizes = Counter(tensor.shape[dim] for tensor in arguments.tensors() if tensor.dim() > dim)
-    return sizes.most_common(1)[0][0] if sizes else None
+def _floating(arguments: CopiedArguments) -> Iterator[tuple[str, torch.Tensor]]:
+    for path, leaf in argument_leaves(arguments.args, arguments.kwargs).items():
+        if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() and is_plain(leaf):
+            yield path, leaf
+
+
+def _sizes(arguments: CopiedArguments) -> Iterator[tuple[int, bool]]:
+    """The sizes that the arguments have, the leading one first: what is one number in several
+    dimensions mostly is one thing. Where it is not, those of first dimensions alone come too."""
+    shapes = [tuple(tensor.shape) for tensor in arguments.tensors()]
+    leading = _leading(arguments)
+    found = dict.fromkeys(size for shape in shapes for size in shape if size > 1)
+    if leading is not None and leading > 1:
+        if any(leading in shape[1:] for shape in shapes):
+            yield leading, True
+        found = dict.fromkeys([leading, *found])
+    yield from ((size, False) for size in list(found)[:_SIZES])
 
 
 def _remade(
@@ -296,10 +317,13 @@ def _remade(
     if not is_plain(tensor):
         return tensor.detach().clone()
     shape = list(tensor.shape)
-    dim = recipe.seed if recipe.kind == "size" else 0
-    if len(shape) > dim and leading is not None and shape[dim] == leading:
-        grown = 0 if recipe.kind == "empty" else shape[dim] + int(recipe.amount)
-        shape[dim] = max(grown, 0)
+    if recipe.kind == "size":
+        places = shape[:1] if recipe.seed else shape
+        sizes = [int(recipe.amount) if str(size) == recipe.target else size for size in places]
+        shape[: len(sizes)] = sizes
+    elif shape and leading is not None and shape[0] == leading:
+        grown = 0 if recipe.kind == "empty" else shape[0] + int(recipe.amount)
+        shape[0] = max(grown, 0)
     resized = tuple(shape) != tuple(tensor.shape)
     flat = tensor.detach().cpu().reshape(-1)
     values = _values(flat, tuple(shape), recipe, generator, resized)
@@ -434,7 +458,7 @@ def _alike(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator) 
 
 def _planted(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator) -> torch.Tensor:
     values = flat.clone()
-    odd = (float("nan"),) if recipe.kind == "nan" else (float("inf"), -float("inf"))
+    odd = (float("nan"),) if recipe.kind in ("nan", "nan-in") else (float("inf"), -float("inf"))
     if values.numel():
         places = torch.randint(0, values.numel(), (len(odd),), generator=generator, device="cpu")
         values[places] = torch.tensor(odd, dtype=torch.float64, device="cpu").to(values.dtype)
@@ -461,6 +485,7 @@ _FLOATS: dict[str, Maker] = {
     "shifted": lambda flat, recipe, _: flat + recipe.amount,
     "filled": lambda flat, recipe, _: torch.full_like(flat, recipe.amount),
     "nan": _planted,
+    "nan-in": _planted,
     "infinity": _planted,
     "around": _around,
     "beyond": _up_to,

@@ -40,7 +40,7 @@ from compilescope.instrument.torchapi.regions import CompiledRegion, Regions, Ve
 from compilescope.measure.diff.runs.model_state import State
 from compilescope.measure.diff.runs.modes import Randomness
 from compilescope.measure.diff.runs.sides import believed, survey, widened
-from compilescope.measure.diff.runs.trial import AFTER, TrialOutcome, TrialPlan, run
+from compilescope.measure.diff.runs.trial import AFTER, TrialOutcome, TrialPlan, TrialValue, run
 from compilescope.measure.tensors.copies import CopiedArguments, is_plain
 from compilescope.measure.tensors.structure import MISSING
 from compilescope.measure.tensors.tolerances import is_same
@@ -121,8 +121,12 @@ class Replay:
         call: tuple[tuple[Any, ...], dict[str, Any]],
         keeper: OutcomeKeeper,
         like: dict[str, Any] | None = None,
+        *,
+        wary: bool = False,
     ) -> None:
-        """`like`: what the plan of another version's probe says of this call."""
+        """`like`: what the plan of another version's probe says of this call. `wary`: what a call
+        leaves behind in which the program raises is kept too."""
+        self._wary = wary
         self._regions = regions
         self._region = region
         self._call = call
@@ -157,9 +161,9 @@ class Replay:
     def state_recipes(self) -> list[InputRecipe]:
         return state_recipes(self._state)
 
-    def recipes_beside(self) -> list[InputRecipe]:
+    def recipes_beside(self, numbers: Collection[float]) -> list[InputRecipe]:
         """Other numbers than those that its code finds beside the arguments."""
-        return NumbersBeside(self._state.reachable).recipes()
+        return NumbersBeside(self._state.reachable).recipes(numbers)
 
     def can(self, recipe: InputRecipe) -> bool:
         """Can this version be asked that?"""
@@ -232,6 +236,8 @@ class Replay:
         self._around_it.restore()
         with self._moved(plan, recipe):
             outcome = run(plan, notes, around=lambda: self._around(mode, notes, coverage))
+            if mode == "eager" and self._wary:
+                _keep_left_behind(outcome, plan.state)
         notes.surroundings = self._around_it.changes()
         self._around_it.restore()
         if isinstance(outcome.error, ToolError):
@@ -302,6 +308,15 @@ class Replay:
             "train": self.train,
             "seconds": round(outcome.seconds, 6),
         }
+
+
+def _keep_left_behind(outcome: TrialOutcome, state: State) -> None:
+    """What the program changed before it raised. Of what torch raises, compiled code may have left
+    more or less."""
+    if outcome.error is not None and describe_error(outcome.error)["raised"]:
+        for name, leaf in state.changes().items():
+            kept = leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf
+            outcome.values[f"{name}{AFTER}"] = TrialValue("change", kept)
 
 
 def _is_equal(now: Any, before: Any) -> bool:

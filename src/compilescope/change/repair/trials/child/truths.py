@@ -11,20 +11,25 @@ from __future__ import annotations
 import ast
 import builtins
 import contextlib
+import operator
 from collections.abc import Collection, Iterator
 from typing import Any
 
-_NAME = "__compilescope_truth__"
+_NAME, _COMPARE = "__compilescope_truth__", "__compilescope_compare__"
 Place = tuple[str, int, int]
 """A file, a line, a column."""
 _seen: dict[Place, set[bool]] = {}
+_ties: dict[Place, bool] = {}
+"""Of comparisons by size: were both sides ever equal?"""
 _listening = False
 """Of this process."""
+_BY_SIZE = {"Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge}
 
 
 def note_truths(tree: ast.Module, file: str, lines: Collection[int]) -> ast.Module:
     """The same program, whose conditions in these lines are noted from now on."""
     setattr(builtins, _NAME, _note)
+    setattr(builtins, _COMPARE, _compare)
     wrapped: ast.Module = _Wrapper(file, set(lines)).visit(tree)
     return ast.fix_missing_locations(wrapped)
 
@@ -43,6 +48,20 @@ def listening() -> Iterator[None]:
 def truths() -> list[list[Any]]:
     """Of each condition: file, line, column, and the truths that were seen; none: it never ran."""
     return [[*place, sorted(seen)] for place, seen in sorted(_seen.items())]
+
+
+def ties() -> list[list[Any]]:
+    """Of each comparison by size: file, line, column, and whether both sides were ever equal."""
+    return [[*place, seen] for place, seen in sorted(_ties.items())]
+
+
+def _compare(file: str, line: int, column: int, name: str, left: Any, right: Any) -> Any:
+    found = _BY_SIZE[name](left, right)
+    if _listening:
+        place = (file, line, column)
+        equal = _truths_of(left == right, False) or set()
+        _ties[place] = _ties.get(place, False) or True in equal
+    return found
 
 
 def _note(file: str, line: int, column: int, asked: bool, value: Any) -> Any:
@@ -114,7 +133,16 @@ class _Wrapper(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         self.generic_visit(node)
-        return self._noted(node, asked=False)
+        noted = self._noted(node, asked=False)
+        name = type(node.ops[0]).__name__
+        if noted is node or len(node.ops) > 1 or name not in _BY_SIZE:
+            return noted
+        parts: list[str | int] = [self._file, node.lineno, node.col_offset, name]
+        sides = [node.left, node.comparators[0]]
+        constants = [ast.Constant(part) for part in parts]
+        call = ast.Call(ast.Name(_COMPARE, ast.Load()), [*constants, *sides], [])
+        noted.args[-1] = ast.copy_location(call, node)  # type: ignore[attr-defined]
+        return noted
 
     def visit_Call(self, node: ast.Call) -> Any:
         self.generic_visit(node)
