@@ -113,6 +113,7 @@ FUNCTION = f"""import math
 import os
 import time
 
+import somebodys
 import torch
 
 LIMIT = float(os.environ.get("LIMIT", "1"))
@@ -127,7 +128,7 @@ def helper(x):
 
 
 def step(x):
-    y = x * 2
+    y = somebodys.plain(x) * 2
 {BODY}    return y
 """
 
@@ -173,6 +174,8 @@ def step(x):
         "now.calls = 1",
         "global LIMIT",
         "import math as torch",
+        "somebodys.post(y)",
+        "from somebodys import post",
     ],
 )
 def test_code_that_looks_around_is_not_run(line: str) -> None:
@@ -192,6 +195,7 @@ def test_code_that_looks_around_is_not_run(line: str) -> None:
         "torch._check(x.shape[0] > 0)",
         "torch._dynamo.mark_dynamic(x, 0)",
         "from functools import partial",
+        "y = somebodys.plain(y)",
         "self = x; self.scale = 2",
     ],
 )
@@ -208,7 +212,7 @@ def test_what_looks_around_already_may_stay_but_not_move() -> None:
 
 
 def test_a_broken_text_is_told() -> None:
-    broken = FUNCTION.replace("y = x * 2", "y = x *")
+    broken = FUNCTION.replace("(x) * 2", "(x) *")
     assert "not be valid Python: invalid syntax on line" in refusal(
         {"/w/m.py": FUNCTION}, {"/w/m.py": broken}
     )

@@ -557,6 +557,16 @@ WRONG = (
     # Outside of what is compiled.
     _routed("fewer-steps", _MEAN, ("for number in range(4):", "for number in range(3):")),
     _routed("no-backward", _MEAN, ('    found["y"].square().mean().backward()\n', "")),
+    _clipped(
+        "weight-moved-at-the-top",
+        _NORM,
+        ("print(weight.grad", "kept = weight.data.mul_(2.0)\nprint(weight.grad"),
+    ),
+    _routed(
+        "another-loss",
+        _MEAN,
+        ('["y"].square().mean().backward()', '["y"].square().sum().backward()'),
+    ),
     # Nearly right.
     _routed("always-doubled", "        y = y * 2.0\n", quick=True),
     _routed("sides-swapped", "        y = torch.where(x.mean() > 0, y - 1.0, y * 2.0)\n"),

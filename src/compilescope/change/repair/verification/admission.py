@@ -343,7 +343,7 @@ class _Look:
             top, *parts = module.split(".")
             known = module.startswith(".") or top in self.program.modules
             of_torch = top == "torch" and set(parts) <= _OF_TORCH
-            is_pure = top in _PURE or top in {each.partition(".")[0] for each in old}
+            is_pure = top in _PURE or (top == "numpy" and "numpy" in self.packages)
             words = self.program.beyond(full, [])
             if words or part in _REACHING or (top == "torch" and not of_torch):
                 yield line, f"imports `{full.replace(':', '.')}`, which {words or 'reaches beyond'}"
@@ -365,8 +365,25 @@ class _Look:
             words = self.program.looks(chain, self.new, self.program.looking)
             if words:
                 yield chain.line, f"{words}: `{chain.words}`"
+            if self._is_new_of_package(chain):
+                yield chain.line, f"uses `{chain.words}`, which the program does not use"
             if chain.parts[0] in self._tainted_in(chain.scope):
                 yield chain.line, f"uses what comes from outside: `{chain.words}`"
+
+    @cached_property
+    def packages(self) -> set[str]:
+        """That the old text imports something of."""
+        return {full.partition(":")[0].partition(".")[0] for _, _, full in self.old.imported}
+
+    def _is_new_of_package(self, chain: _Chain) -> bool:
+        """Of a package of somebody's, which may do anything, only what the file uses already."""
+        full = self.new.imports.get(chain.parts[0], "")
+        top = full.partition(":")[0].partition(".")[0]
+        is_local = chain.parts[0] in self.new.locals_of.get(chain.scope, ())
+        known = top in ("", "torch", "numpy", *_PURE, *self.program.modules)
+        if is_local or known or full.startswith("."):
+            return False
+        return chain.parts not in {each.parts for each in self.old.chains}
 
     def _is_shadowed(self, chain: _Chain) -> bool:
         """Does the name mean something else by now?"""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from compilescope.change.repair.trials.version import ChangedFile, Changes
@@ -45,11 +45,9 @@ def unseen_statement(
     that ran in calls that were compared."""
     inside = {(file, line) for file, lines in replayed.items() for line in lines}
     for each in statements:
-        change = changes.files[each.file]
-        text = change.new_text if is_new else change.old_text
         if any((each.file, line) in inside for line in each.lines):
             continue
-        if _is_bare(text, each, is_new=is_new):
+        if _is_bare(changes.files[each.file], each, is_new=is_new):
             continue
         if each.ran(ran):
             return f"{_at(each, is_new)} runs where only output would show what it does"
@@ -63,29 +61,58 @@ def _at(each: ChangedStatement, is_new: bool) -> str:
     return f"{old}line {each.line} of {os.path.basename(each.file)} (`{each.source[:60]}`)"
 
 
-def _is_bare(text: str, each: ChangedStatement, *, is_new: bool) -> bool:
+def _is_bare(change: ChangedFile, each: ChangedStatement, *, is_new: bool) -> bool:
     """Does it define, import or compile something, and no more? A new line of `__init__` may set an
-    attribute: what comes of that shows where it is read."""
+    attribute, one at the top a new variable: what comes of that shows where it is read."""
     if each.is_import:
-        return True
-    for node, function in _located(ast.parse(text), ""):
+        return is_new or _names_imported(change.old_text, each) <= _names_imported(change.new_text)
+    for node, function in _located(ast.parse(change.new_text if is_new else change.old_text), ""):
         if getattr(node, "lineno", 0) != each.line or not isinstance(node, (ast.stmt, ast.expr)):
             continue
-        if isinstance(node, _DEFINITIONS):
-            return True
-        if _compiles(node):
+        if isinstance(node, _DEFINITIONS) or _compiles(node):
             return True
         if isinstance(node, ast.Expr) and _is_print(node.value):
             return True  # All that it does is compared.
-        if isinstance(node, (ast.Assign, ast.AnnAssign)) and is_new:
+        if is_new and isinstance(node, (ast.Assign, ast.AnnAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            own = all(_is_own_attribute(target) for target in targets)
-            return (own and function == "__init__") or not function
-        if isinstance(node, ast.Expr) and is_new and function == "__init__":
+            if function == "__init__":
+                return all(_is_own_attribute(target) for target in targets)
+            return not function and _is_new_constant(targets, node.value, change.old_text)
+        if is_new and isinstance(node, ast.Expr) and function == "__init__":
             return ast.unparse(node).startswith(("self.register_buffer(", "super("))
         if isinstance(node, ast.stmt):
             return False
     return False
+
+
+def _names_imported(text: str, only: ChangedStatement | None = None) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and (
+            only is None or node.lineno == only.line
+        ):
+            base = getattr(node, "module", "") or ""
+            found |= {f"{base}:{each.name}:{each.asname}" for each in node.names}
+    return found
+
+
+_MADE_OF_NUMBERS = frozenset(
+    {
+        *("tensor", "arange", "zeros", "ones", "full", "linspace", "eye"),
+        *("tuple", "list", "dict", "float", "int", "len", "range", "frozenset"),
+    }
+)
+
+
+def _is_new_constant(targets: Sequence[ast.expr], value: ast.expr | None, old_text: str) -> bool:
+    """Does it give names that nothing had a value which nothing but numbers make?"""
+    if value is None or not all(isinstance(target, ast.Name) for target in targets):
+        return False
+    known = {n.id for n in ast.walk(ast.parse(old_text)) if isinstance(n, ast.Name)}
+    if known & {target.id for target in targets if isinstance(target, ast.Name)}:
+        return False
+    calls = [node.func for node in ast.walk(value) if isinstance(node, ast.Call)]
+    return all(ast.unparse(call).removeprefix("torch.") in _MADE_OF_NUMBERS for call in calls)
 
 
 def _located(node: ast.AST, function: str) -> Iterator[tuple[ast.AST, str]]:
@@ -129,6 +156,7 @@ def _is_print(value: ast.expr) -> bool:
     calls = [n for n in ast.walk(value) if isinstance(n, ast.Call) and n is not value]
     reads = ("item", "tolist", "detach", "cpu", "mean", "sum", "format")
     plain = all(isinstance(c.func, ast.Attribute) and c.func.attr in reads for c in calls)
+    plain = plain and all(each.arg in ("sep", "end", "flush") for each in value.keywords)
     return value.func.id == "print" and plain
 
 
