@@ -262,7 +262,7 @@ def _arrow(before: int, after: int | None) -> str:
 def _model_blocks(attempt: FixAttempt) -> Iterator[Block]:
     """Whose it is, and what the verdict on it rests on."""
     at = Span(_short_place(attempt), "strong")
-    told = "read it before you use it: a run proves what it compares, and no more"
+    told = "read it before you use it: it was verified on what is listed here, and no more"
     yield Paragraph(words(at, f" {attempt.by} wrote this patch; {told}."))
     for text in attempt.compared:
         yield Paragraph(words(*prose(_sentence(f"compared: {text}"))), "-")

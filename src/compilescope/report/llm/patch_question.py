@@ -121,7 +121,7 @@ def _tried(attempts: Sequence[FixAttempt]) -> Iterator[str]:
             yield f"{each.fix} ({each.title}): {each.verdict}: {each.reason}"
             yield from (f"    {line}" for line in each.diff.splitlines() if line[:1] in "+-")
         elif each.reason:
-            yield f"no fix fits: {each.reason}"
+            yield f"no automatic fix: {each.reason}"
         refused |= dict(each.refused)
     # Those that nearly fit come first.
     near = list(refused.items())[:_MOST_REFUSED]

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from compilescope.base.errors import ToolError
 from compilescope.base.processes.deadline import OutOfTime
 from compilescope.base.processes.outcome import last_words
 from compilescope.change.fixes.catalogue import fixes_for
@@ -464,3 +465,31 @@ def best_first(program: Program, won: list[Tried]) -> list[Tried]:
 def _left_over(tried: Tried) -> int:
     after = tried.verification.after
     return after.breaks + after.recompiles + after.failures
+
+
+def look_over(first: CapturedRun, limit_s: float) -> list[str]:
+    """At the first run: what a user should know of it. Raises `ToolError` where it is none."""
+    if first.timed_out:
+        raise ToolError(
+            f"The program did not finish within {limit_s:g} s.",
+            hint="Raise --limit, or use a shorter run of the program.",
+        )
+    seen = first.digest
+    if not seen.torch and not seen.graphs and first.exit_status:
+        raise ToolError(
+            f"The program failed before it reached torch: {error_words(first)}.",
+            hint="Does it run without compilescope, with the same arguments?",
+        )
+    notes = []
+    if first.exit_status and not seen.failures:
+        how = f"with status {first.exit_status}"
+        how = how if first.exit_status > 0 else f"on signal {-first.exit_status}"
+        notes.append(
+            f"The program itself ends {how} ({error_words(first)}), so nothing could be verified."
+        )
+    if not seen.graphs and not findings(seen):
+        notes.append(
+            "Nothing was compiled. If the program never calls torch.compile, --compile-all "
+            "compiles its outermost modules."
+        )
+    return notes

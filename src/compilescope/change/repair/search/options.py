@@ -19,7 +19,7 @@ from compilescope.change.fixes.program_files import main_file_of
 from compilescope.change.fixes.subject import Subject
 
 if TYPE_CHECKING:
-    from compilescope.change.repair.search.proposals import Proposer
+    from compilescope.change.repair.search.proposer import Proposer
     from compilescope.change.repair.trials.version import Version
     from compilescope.change.repair.trials.warm.parent import WarmParent
     from compilescope.change.repair.trials.workbench import Workbench

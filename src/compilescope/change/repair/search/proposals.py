@@ -7,9 +7,8 @@ rejected, as long as he goes on. What is verified is kept like a fix of ours, an
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import msgspec
 
@@ -19,6 +18,7 @@ from compilescope.change.fixes.subject import Program, Subject, subjects_of
 from compilescope.change.repair.search.attempts import SearchStep, common_attempt, gains
 from compilescope.change.repair.search.budget import Budget
 from compilescope.change.repair.search.options import SearchOptions
+from compilescope.change.repair.search.proposer import OpenCause, ProposedPatch, RejectedPatch
 from compilescope.change.repair.search.try_log import Tried, TryLog
 from compilescope.change.repair.trials.recorded_runs import Verification
 from compilescope.change.repair.trials.version import Version
@@ -34,55 +34,6 @@ from compilescope.record.fix_search import FixAttempt, FixCheck, in_counts
 
 MODEL_FIX = "model"
 """What a model's patch is called where a fix of ours has its id."""
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """What came of asking once."""
-
-    reply: str
-    """All that was said."""
-    diff: str = ""
-    """The unified diff in it; empty where there is none."""
-    problem: str = ""
-    """Why there is none, in a clause."""
-    is_last: bool = False
-    """It says that there is nothing to propose."""
-
-
-@dataclass(frozen=True)
-class RejectedProposal:
-    """One that did not hold."""
-
-    proposal: Proposal
-    reason: str
-
-
-@dataclass(frozen=True)
-class OpenCause:
-    """A cause without a verified fix, and all that is known of it."""
-
-    subject: Subject
-    texts: Mapping[str, str]
-    """The files that a patch may change, by path."""
-    attempts: tuple[FixAttempt, ...] = ()
-    """What our own fixes came to."""
-    rejected: tuple[RejectedProposal, ...] = ()
-    """What was proposed so far."""
-
-    @property
-    def program(self) -> Program:
-        return self.subject.program
-
-
-class Proposer(Protocol):
-    """Who is asked."""
-
-    @property
-    def name(self) -> str: ...
-
-    def propose(self, cause: OpenCause) -> Proposal | None:
-        """None: he has said all that he will say of this cause."""
 
 
 def own_texts(program: Program) -> dict[str, str]:
@@ -167,12 +118,14 @@ class ProposedSteps:
                 assert captured is not None
                 return SearchStep(judged.version, captured, [tried], judged.verification)
             reason = judged.verification.reason
-            cause = replace(cause, rejected=(*cause.rejected, RejectedProposal(proposal, reason)))
+            cause = replace(cause, rejected=(*cause.rejected, RejectedPatch(proposal, reason)))
         if cause.rejected:
             self._log.add(subject, _summed(attempt, cause.rejected))
         return None
 
-    def _judged(self, proposal: Proposal, cause: OpenCause, judge: ProposalJudge) -> JudgedPatch:
+    def _judged(
+        self, proposal: ProposedPatch, cause: OpenCause, judge: ProposalJudge
+    ) -> JudgedPatch:
         subject = cause.subject
         try:
             if proposal.problem:
@@ -222,10 +175,30 @@ def _patch_of(judged: JudgedPatch, before: Version | None) -> Patch:
     return Patch(files)
 
 
-def _summed(attempt: FixAttempt, rejected: Sequence[RejectedProposal]) -> FixAttempt:
+def _summed(attempt: FixAttempt, rejected: Sequence[RejectedPatch]) -> FixAttempt:
     """All of them as one attempt, with the reason of the last."""
     words = f"a patch by {attempt.by} was not verified: {attempt.reason}"
     if len(rejected) > 1:
         last = f"the last one: {attempt.reason}"
         words = f"{len(rejected)} patches by {attempt.by} were not verified, {last}"
     return msgspec.structs.replace(attempt, reason=words)
+
+
+def proposed_steps(
+    bench: Workbench,
+    options: SearchOptions,
+    log: TryLog,
+    budget: Budget,
+    step: SearchStep,
+    *,
+    main: str,
+    light: bool,
+) -> Iterator[SearchStep]:
+    """What is verified of what `options.proposer` proposes, each on top of the one before."""
+    if options.proposer is None:
+        return
+    asked = ProposedSteps(bench, options, log, budget, main=main, light=light)
+    found: SearchStep | None = step
+    while found is not None and (found := asked.next(found)) is not None:
+        budget.found = True
+        yield found

@@ -69,7 +69,7 @@ _MOST_LETTERS = 40_000
 def refusal(before: Mapping[str, str], after: Mapping[str, str]) -> str:
     """Why the texts `after` are not run: one clause; empty where they may be. `before` are those of
     all files of the user's, by path."""
-    program = _Program(dict(before))
+    program = _OwnSource(dict(before))
     for path, text in after.items():
         name = os.path.basename(path)
         old = before.get(path)
@@ -78,18 +78,18 @@ def refusal(before: Mapping[str, str], after: Mapping[str, str]) -> str:
         if len(text) > len(old) + _MOST_LETTERS:
             return f"it adds too much to {name}"
         try:
-            new = _File.read(text)
+            new = _ParsedText.read(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             at = f" on line {error.lineno}" if isinstance(error, SyntaxError) else ""
             words = error.msg if isinstance(error, SyntaxError) else str(error)
             return f"{name} would not be valid Python: {words}{at}"
-        for line, words in _Look(program, _File.known(old), new).found():
+        for line, words in _PatchLook(program, _ParsedText.known(old), new).found():
             return f"line {line} of {name} {words}"
     return ""
 
 
 @dataclass(frozen=True)
-class _Chain:
+class _NameChain:
     """`a.b.c`, or what hangs on a value without a name: `.b.c`."""
 
     parts: tuple[str, ...]
@@ -109,19 +109,19 @@ class _Chain:
 
 
 @dataclass
-class _File:
+class _ParsedText:
     """A text, parsed."""
 
     tree: ast.Module
 
     @classmethod
-    def read(cls, text: str) -> _File:
+    def read(cls, text: str) -> _ParsedText:
         tree = ast.parse(text)
         compile(text, "patched", "exec", dont_inherit=True)
         return cls(tree)
 
     @classmethod
-    def known(cls, text: str) -> _File:
+    def known(cls, text: str) -> _ParsedText:
         try:
             return cls(ast.parse(text))
         except (SyntaxError, ValueError, RecursionError):
@@ -148,7 +148,7 @@ class _File:
         return found
 
     @cached_property
-    def chains(self) -> list[_Chain]:
+    def chains(self) -> list[_NameChain]:
         return list(_chains(self.tree, "", ""))
 
     @cached_property
@@ -171,7 +171,7 @@ class _File:
         return {node.name for node in ast.walk(self.tree) if isinstance(node, kinds)}
 
 
-def _chains(node: ast.AST, scope: str, line: str) -> Iterator[_Chain]:
+def _chains(node: ast.AST, scope: str, line: str) -> Iterator[_NameChain]:
     if isinstance(node, (ast.stmt, ast.ExceptHandler)):
         line = ast.unparse(node).partition("\n")[0]
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -187,7 +187,7 @@ def _chains(node: ast.AST, scope: str, line: str) -> Iterator[_Chain]:
             parts.insert(0, inner.attr)
             inner = inner.value
         root = inner.id if isinstance(inner, ast.Name) else ""
-        yield _Chain((root, *parts), node.lineno, scope, line)
+        yield _NameChain((root, *parts), node.lineno, scope, line)
         if not isinstance(inner, ast.Name):
             yield from _chains(inner, scope, line)
         return
@@ -196,7 +196,7 @@ def _chains(node: ast.AST, scope: str, line: str) -> Iterator[_Chain]:
         is_text = isinstance(named, ast.Constant) and isinstance(named.value, str)
         name = str(named.value) if is_text else "__any__"  # type: ignore[union-attr]
         root = node.args[0].id if isinstance(node.args[0], ast.Name) else ""
-        yield _Chain((root, name), node.lineno, scope, line)
+        yield _NameChain((root, name), node.lineno, scope, line)
     for child in ast.iter_child_nodes(node):
         yield from _chains(child, scope, line)
 
@@ -231,11 +231,11 @@ def _bound_in(function: ast.AST) -> set[str]:
     return found
 
 
-class _Program:
+class _OwnSource:
     """All files of the user's, as they were: which of their names look at the world."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
-        self.files = {path: _File.known(text) for path, text in texts.items()}
+        self.files = {path: _ParsedText.known(text) for path, text in texts.items()}
         self.modules = {_module_name(path) for path in texts}
 
     @cached_property
@@ -250,7 +250,7 @@ class _Program:
             if len(found) == known:
                 return found
 
-    def _looking_in(self, file: _File, known: set[str]) -> set[str]:
+    def _looking_in(self, file: _ParsedText, known: set[str]) -> set[str]:
         found = set()
         for chain in file.chains:
             if chain.scope and self.looks(chain, file, known):
@@ -265,7 +265,7 @@ class _Program:
                     found.add(target.attr if isinstance(target, ast.Attribute) else target.id)  # type: ignore[attr-defined]
         return found - {"__init__", "forward", "__call__"}
 
-    def looks(self, chain: _Chain, file: _File, known: set[str]) -> str:
+    def looks(self, chain: _NameChain, file: _ParsedText, known: set[str]) -> str:
         """What it looks at, in words; empty where it depends on what it is given alone."""
         root, *rest = chain.parts
         is_local = root in file.locals_of.get(chain.scope, ())
@@ -317,12 +317,12 @@ def _module_name(path: str) -> str:
 
 
 @dataclass
-class _Look:
+class _PatchLook:
     """At the new text of one file."""
 
-    program: _Program
-    old: _File
-    new: _File
+    program: _OwnSource
+    old: _ParsedText
+    new: _ParsedText
     _tainted: dict[str, set[str]] = field(default_factory=dict)
 
     def found(self) -> Iterator[tuple[int, str]]:
@@ -375,7 +375,7 @@ class _Look:
         """That the old text imports something of."""
         return {full.partition(":")[0].partition(".")[0] for _, _, full in self.old.imported}
 
-    def _is_new_of_package(self, chain: _Chain) -> bool:
+    def _is_new_of_package(self, chain: _NameChain) -> bool:
         """Of a package of somebody's, which may do anything, only what the file uses already."""
         full = self.new.imports.get(chain.parts[0], "")
         top = full.partition(":")[0].partition(".")[0]
@@ -385,7 +385,7 @@ class _Look:
             return False
         return chain.parts not in {each.parts for each in self.old.chains}
 
-    def _is_shadowed(self, chain: _Chain) -> bool:
+    def _is_shadowed(self, chain: _NameChain) -> bool:
         """Does the name mean something else by now?"""
         was, now = (file.imports.get(chain.parts[0]) for file in (self.old, self.new))
         return was != now

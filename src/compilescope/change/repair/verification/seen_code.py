@@ -203,7 +203,7 @@ def unseen_tie(changes: Changes, seen: Iterable[list[Any]]) -> str:
 _MIRRORED = {"Lt": "Gt", "Gt": "Lt", "LtE": "GtE", "GtE": "LtE"}
 
 
-class _Comparison(NamedTuple):
+class _SizeComparison(NamedTuple):
     """`left > right`, read out of a tensor or not."""
 
     name: str
@@ -211,21 +211,21 @@ class _Comparison(NamedTuple):
     right: str
 
 
-def _by_size(text: str) -> Iterator[tuple[ast.Compare, _Comparison]]:
+def _by_size(text: str) -> Iterator[tuple[ast.Compare, _SizeComparison]]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
             name = type(node.ops[0]).__name__
             sides = (ast.unparse(part) for part in (node.left, node.comparators[0]))
             left, right = (side.replace(".item()", "") for side in sides)
             if name in _MIRRORED:
-                yield node, _Comparison(name, left, right)
+                yield node, _SizeComparison(name, left, right)
 
 
-def _mirrored(each: _Comparison) -> _Comparison:
-    return _Comparison(_MIRRORED[each.name], each.right, each.left)
+def _mirrored(each: _SizeComparison) -> _SizeComparison:
+    return _SizeComparison(_MIRRORED[each.name], each.right, each.left)
 
 
-def _is_like(new: _Comparison, old: _Comparison) -> bool:
+def _is_like(new: _SizeComparison, old: _SizeComparison) -> bool:
     """With the same limit; what is compared with it may be written in another way, a number not."""
     if new.name != old.name or not {new.left, new.right} & {old.left, old.right}:
         return False

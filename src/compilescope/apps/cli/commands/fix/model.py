@@ -16,7 +16,7 @@ from compilescope.apps.cli.llm import LlmOptions, llm_options
 from compilescope.base.errors import ToolError
 
 if TYPE_CHECKING:
-    from compilescope.change.repair.search.proposals import OpenCause, Proposal
+    from compilescope.change.repair.search.proposer import OpenCause, ProposedPatch
     from compilescope.knowledge.findings.finding import Finding
     from compilescope.report.llm.patch_question import PatchQuestion
     from compilescope.report.llm.server import ModelSettings
@@ -120,8 +120,8 @@ class ModelProposer:
     def name(self) -> str:
         return self.settings.model or "a model"
 
-    def propose(self, cause: OpenCause) -> Proposal | None:
-        from compilescope.change.repair.search.proposals import Proposal
+    def propose(self, cause: OpenCause) -> ProposedPatch | None:
+        from compilescope.change.repair.search.proposer import ProposedPatch
         from compilescope.report.llm.patch_reply import read_patch
         from compilescope.report.llm.replies import ask
 
@@ -149,7 +149,7 @@ class ModelProposer:
         if not reply.cached:
             self.used += _tokens_of(question) + len(reply.words) // _LETTERS
         found = read_patch(reply.words)
-        return Proposal(reply.words, found.diff, found.problem, is_last=found.declines)
+        return ProposedPatch(reply.words, found.diff, found.problem, is_last=found.declines)
 
     def _question(self, cause: OpenCause) -> PatchQuestion:
         from dataclasses import replace

@@ -361,7 +361,7 @@ class Prober:
         more = replay.state_recipes() if first else []
         if first and self._wary:
             more += wary_recipes(replay.arguments, self._numbers)
-            more += replay.recipes_beside(self._numbers)
+            more += replay.number_recipes(self._numbers)
         fatal = self._fatal.get(entry["region"], ())
         entry["fatal"] = list(fatal)
         return [(recipe, True) for recipe in without_fatal([*usual, *more], fatal)]

@@ -21,9 +21,9 @@ from compilescope.measure.tensors.structure import argument_leaves
 
 RECORDED, OTHER_WEIGHTS, OTHER_MODE = "recorded", "weights", "mode"
 """The arguments as they were; with the weights moved, with `training` the other way."""
-BESIDE = "beside"
+PLAIN_NUMBER = "number"
 """The arguments as they were, and another number beside them: an attribute, a global variable."""
-ASKED_OF_ANYBODY = frozenset({BESIDE, "size", "around", "beyond", "nan-in"})
+ASKED_OF_ANYBODY = frozenset({PLAIN_NUMBER, "size", "around", "beyond", "nan-in"})
 """What nobody vouches for is asked these. Many programs refuse them: then they are left out."""
 _FLAGS = 6
 """So many arguments that are plain numbers are varied. Chosen: each costs one or two more replays
@@ -61,7 +61,7 @@ class InputRecipe(NamedTuple):
             "nan-in": f"NaN among the values of {self.target} alone",
             "around": f"values around {self.amount:g}",
             "beyond": f"values up to {self.amount:g}",
-            BESIDE: f"{self.target} = {self.amount:g}",
+            PLAIN_NUMBER: f"{self.target} = {self.amount:g}",
             "empty": "empty tensors",
             "extreme": "the largest integers",
             "large": "large integers",
@@ -85,8 +85,8 @@ def family_of(recipe: InputRecipe) -> str:
     other_scale = recipe.kind == OTHER_WEIGHTS and recipe.amount
     if recipe.kind in _HARMLESS and not other_scale:
         return ""
-    if recipe.kind == BESIDE:
-        return f"{BESIDE} {recipe.target}"
+    if recipe.kind == PLAIN_NUMBER:
+        return f"{PLAIN_NUMBER} {recipe.target}"
     if recipe.kind == "size":
         return "sizes"
     return "integers" if recipe.kind in _INTEGERS else "values"
@@ -204,7 +204,7 @@ def prepare(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The inputs. `forms`: how the version that they are to be like handed its numbers in; `lists`:
     the sizes of the tensors in its lists, which may be one tensor here."""
-    if recipe.kind in (RECORDED, OTHER_WEIGHTS, OTHER_MODE, BESIDE):
+    if recipe.kind in (RECORDED, OTHER_WEIGHTS, OTHER_MODE, PLAIN_NUMBER):
         return arguments.args, arguments.kwargs
     if recipe.kind == "flag":
         return _with_flag(arguments, recipe)

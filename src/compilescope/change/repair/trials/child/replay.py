@@ -27,11 +27,11 @@ from compilescope.change.repair.trials.child.branches import Coverage
 from compilescope.change.repair.trials.child.kept_outcomes import OutcomeKeeper
 from compilescope.change.repair.trials.child.list_contents import list_contents
 from compilescope.change.repair.trials.child.notes import CallNotes, describe_error
-from compilescope.change.repair.trials.child.numbers_beside import NumbersBeside
+from compilescope.change.repair.trials.child.plain_numbers import PlainNumbers
 from compilescope.change.repair.trials.child.recipes import (
-    BESIDE,
     OTHER_MODE,
     OTHER_WEIGHTS,
+    PLAIN_NUMBER,
     InputRecipe,
     prepare,
 )
@@ -161,9 +161,9 @@ class Replay:
     def state_recipes(self) -> list[InputRecipe]:
         return state_recipes(self._state)
 
-    def recipes_beside(self, numbers: Collection[float]) -> list[InputRecipe]:
+    def number_recipes(self, numbers: Collection[float]) -> list[InputRecipe]:
         """Other numbers than those that its code finds beside the arguments."""
-        return NumbersBeside(self._state.reachable).recipes(numbers)
+        return PlainNumbers(self._state.reachable).recipes(numbers)
 
     def can(self, recipe: InputRecipe) -> bool:
         """Can this version be asked that?"""
@@ -251,10 +251,10 @@ class Replay:
     @contextlib.contextmanager
     def _moved(self, plan: TrialPlan, recipe: InputRecipe) -> Iterator[None]:
         """The plan begins from another state, if the recipe is about that."""
-        if recipe.kind == BESIDE:
+        if recipe.kind == PLAIN_NUMBER:
             # What a version no longer looks at is moved nowhere: it has to give the same.
             self._state.restore()
-            with NumbersBeside(self._state.reachable).moved(recipe):
+            with PlainNumbers(self._state.reachable).moved(recipe):
                 plan.state = State(model_of(self._region.eager), self._call)
                 yield
                 plan.state.restore()

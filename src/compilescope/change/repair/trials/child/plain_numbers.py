@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from compilescope.change.repair.trials.child.recipes import BESIDE, InputRecipe
+from compilescope.change.repair.trials.child.recipes import PLAIN_NUMBER, InputRecipe
 from compilescope.measure.diff.runs.model_state import ReachableState
 from compilescope.record.stack import origin_of
 
@@ -28,7 +28,7 @@ _LARGEST = 2048
 """As a loop's turns or a size it takes time and memory. Chosen."""
 
 
-class NumberBeside(NamedTuple):
+class PlainNumber(NamedTuple):
     """Where it is kept."""
 
     name: str
@@ -36,7 +36,7 @@ class NumberBeside(NamedTuple):
     put: Callable[[Any], None]
 
 
-class NumbersBeside:
+class PlainNumbers:
     """Those that can be reached from a region."""
 
     def __init__(self, reachable: ReachableState) -> None:
@@ -51,7 +51,9 @@ class NumbersBeside:
             if not isinstance(each.value, bool):
                 wanted = [n for n in numbers if isinstance(each.value, float) or n == int(n)]
                 amounts += [n for n in wanted if n <= _LARGEST][:_MOST_NUMBERS]
-            made += [InputRecipe(BESIDE, amount=n, target=name) for n in dict.fromkeys(amounts)]
+            made += [
+                InputRecipe(PLAIN_NUMBER, amount=n, target=name) for n in dict.fromkeys(amounts)
+            ]
         return made
 
     @contextlib.contextmanager
@@ -66,22 +68,22 @@ class NumbersBeside:
             for each in known:
                 each.put(each.value)
 
-    def _all(self) -> Iterator[NumberBeside]:
+    def _all(self) -> Iterator[PlainNumber]:
         yield from self._variables()
         yield from self._defaults()
         yield from self._of_classes()
         yield from self._of_objects()
 
-    def _variables(self) -> Iterator[NumberBeside]:
+    def _variables(self) -> Iterator[PlainNumber]:
         for name, space in self._reachable.globals:
             if _is_number(space[name]) and not name.startswith("__"):
-                yield NumberBeside(name, space[name], _setter(space, name))
+                yield PlainNumber(name, space[name], _setter(space, name))
         for name, cell in self._reachable.cells:
             with contextlib.suppress(ValueError):  # It is empty.
                 if _is_number(cell.cell_contents):
-                    yield NumberBeside(name, cell.cell_contents, _cell_setter(cell))
+                    yield PlainNumber(name, cell.cell_contents, _cell_setter(cell))
 
-    def _defaults(self) -> Iterator[NumberBeside]:
+    def _defaults(self) -> Iterator[PlainNumber]:
         """Of parameters of the user's functions."""
         functions = [each for each in self._reachable.everything if isinstance(each, FunctionType)]
         for function in functions:
@@ -93,18 +95,18 @@ class NumbersBeside:
             for place, (name, value) in enumerate(zip(names, values, strict=True)):
                 if _is_number(value):
                     told = f"{function.__name__}'s {name}"
-                    yield NumberBeside(told, value, _default_setter(function, place))
+                    yield PlainNumber(told, value, _default_setter(function, place))
 
-    def _of_classes(self) -> Iterator[NumberBeside]:
+    def _of_classes(self) -> Iterator[PlainNumber]:
         kinds = dict.fromkeys(type(each) for each in self._reachable.everything)
         for kind in kinds:
             if _is_users(kind):
                 for key, value in list(vars(kind).items()):
                     if _is_number(value) and not key.startswith("__"):
                         name = f"{kind.__qualname__}.{key}"
-                        yield NumberBeside(name, value, _class_setter(kind, key))
+                        yield PlainNumber(name, value, _class_setter(kind, key))
 
-    def _of_objects(self) -> Iterator[NumberBeside]:
+    def _of_objects(self) -> Iterator[PlainNumber]:
         """Not those that torch's own modules keep: their sizes are those of their weights."""
         own = {
             id(vars(each))
@@ -120,7 +122,7 @@ class NumbersBeside:
                 private = id(held) in objects and str(key).startswith("_")
                 if _is_number(value) and key not in _MODULES_OWN and not private:
                     told = f"{name}.{key}" if name else str(key)
-                    yield NumberBeside(told, value, _setter(held, key))
+                    yield PlainNumber(told, value, _setter(held, key))
 
 
 _MODULES_OWN = frozenset(vars(torch.nn.Module()))
