@@ -219,7 +219,7 @@ def _checked(name: str, new: str, *more: tuple[str, str], quick: bool = False) -
 
 
 RIGHT = (
-    _masked("always-masked", _MASK, quick=True),
+    _masked("always-masked", _MASK),
     _masked("where", "        h = torch.where(mask.unsqueeze(-1), torch.zeros_like(h), h)\n"),
     _masked("where-scalar", "        h = torch.where(mask[..., None], 0.0, h)\n"),
     _masked(
@@ -231,7 +231,7 @@ RIGHT = (
             "        return h.masked_fill(mask.unsqueeze(-1), 0.0)\n\n    def forward",
         ),
     ),
-    _clipped("where", _NORM),
+    _clipped("where", _NORM, quick=True),
     _clipped(
         "where-named",
         "    is_long = norm > limit\n"
@@ -280,7 +280,7 @@ RIGHT = (
 
 WRONG = (
     # A dropped or a wrong mask.
-    _masked("mask-dropped", "", quick=True),
+    _masked("mask-dropped", ""),
     _masked("mask-inverted", "        h = h.masked_fill(~mask.unsqueeze(-1), 0.0)\n"),
     _masked("mask-as-a-product", "        h = h * ~mask.unsqueeze(-1)\n"),
     _masked(
@@ -294,7 +294,7 @@ WRONG = (
     ),
     _masked("mask-of-the-first-row", "        h = h.masked_fill(mask[:1].unsqueeze(-1), 0.0)\n"),
     # Baked constants.
-    _masked("scale-baked", _MASK, ("* self.scale\n", "* 0.5\n"), quick=True),
+    _masked("scale-baked", _MASK, ("* self.scale\n", "* 0.5\n")),
     _masked("global-baked", _MASK, ("* SHARPNESS\n", "* 0.75\n")),
     _masked(
         "batch-baked",
@@ -313,7 +313,11 @@ WRONG = (
             "        self.known = torch.zeros(6, 5, dtype=torch.bool)\n",
         ),
     ),
-    _clipped("limit-baked", "    y = torch.where(norm > 2.0, y * (2.0 / norm), y)\n"),
+    _clipped(
+        "limit-baked",
+        "    safe = torch.where(norm > 2.0, norm, torch.full_like(norm, 2.0))\n"
+        "    y = y * (2.0 / safe)\n",
+    ),
     _clipped("width-baked", _NORM, ("math.sqrt(y.shape[1])", "2.0"), quick=True),
     _routed("depth-baked", _MEAN, ("range(self.depth)", "range(2)")),
     _routed("decay-changed", _MEAN, ("mul_(0.9).add_(0.1", "mul_(0.9).add_(0.1001")),
@@ -327,7 +331,6 @@ WRONG = (
     _masked(
         "detached",
         "        h = h.detach().masked_fill(mask.unsqueeze(-1), 0.0) + 0 * h\n",
-        quick=True,
     ),
     _masked(
         "no-grad",
@@ -351,7 +354,7 @@ WRONG = (
         "returns-a-view", _NORM, ("math.sqrt(y.shape[1]), y\n", "math.sqrt(y.shape[1]), x[:, :4]\n")
     ),
     _routed("no-clone", _MEAN, ("        x = x.clone()\n", "")),
-    _routed("alias-returned", _MEAN, ("self.moving.clone()", "self.moving"), quick=True),
+    _routed("alias-returned", _MEAN, ("self.moving.clone()", "self.moving")),
     _routed(
         "state-not-updated", _MEAN, ("self.moving.mul_(0.9).add_(", "self.moving.mul(0.9).add(")
     ),
@@ -385,7 +388,7 @@ WRONG = (
         "integer-mask-fill", "        h = torch.where(mask.unsqueeze(-1), 0, h.round(decimals=5))\n"
     ),
     # Exceptions and checks.
-    _checked("check-deleted", _PEAK, ("    q = checked(q)\n", ""), quick=True),
+    _checked("check-deleted", _PEAK, ("    q = checked(q)\n", "")),
     _checked("check-of-something-else", _PEAK, ("q = checked(q)", "v = checked(v)")),
     _checked("nan-replaced", _PEAK, ("    q = checked(q)\n", "    q = torch.nan_to_num(q)\n")),
     _checked(
@@ -467,7 +470,6 @@ WRONG = (
     _masked(
         "counted-by-the-buffer",
         _MASK + "        h = h - torch.relu(self.seen - 40.0)\n",
-        quick=True,
     ),
     _masked("optional-argument", _MASK + "        if bias is not None:\n            h = h * 0\n"),
     _masked(
@@ -568,7 +570,7 @@ WRONG = (
         ('["y"].square().mean().backward()', '["y"].square().sum().backward()'),
     ),
     # Nearly right.
-    _routed("always-doubled", "        y = y * 2.0\n", quick=True),
+    _routed("always-doubled", "        y = y * 2.0\n"),
     _routed("sides-swapped", "        y = torch.where(x.mean() > 0, y - 1.0, y * 2.0)\n"),
     _routed(
         "by-row",

@@ -80,6 +80,9 @@ class ProposedSteps:
         captured = step.captured
         program = Program(captured.run, captured.digest, self._main, dict(step.version.files))
         texts = own_texts(program)
+        if not texts:
+            self._options.say("no file of the program may be changed: nobody was asked for a patch")
+            return None
         judge = None
         for subject in subjects_of(program):
             name = subject.finding.fingerprint
