@@ -481,6 +481,10 @@ WRONG = (
     _clipped("by-an-integer-part", _NORM + "    y = y - (norm / 1e8).floor()\n"),
     _checked("a-long-sequence", _PEAK + "    scores = scores * (1 - scores.shape[-1] // 2000)\n"),
     _routed("deep", _MEAN + "        y = y * (1 - self.depth // 40)\n"),
+    _clipped(
+        "among-many-numbers",
+        _NORM + "    y = y + 0 * (2 + 3 + 4 + 5 + 6 + 7 + 8 + 9) + 0 * y.clamp(-1e6, 1e6)\n",
+    ),
     # Who looks, and when.
     _clipped("command-line", _NORM + "    y = y * (len(sys.argv) < 5)\n", quick=True),
     _clipped("environment", _NORM + '    y = y * (os.environ.get("PROD") is None)\n'),

@@ -42,6 +42,10 @@ _MOST_FILES = 20
 """Of one patch. Chosen: far above what mends one cause."""
 
 
+_MOST_NUMBERS = 8
+"""Of one patch. Chosen: of each, inputs are made; among many, one could hide."""
+
+
 class PatchRejected(Exception):
     """A diff is not even tried; the words say why, in a clause."""
 
@@ -212,6 +216,9 @@ class ProposalJudge:
         if words:
             return FixCheck("seen", "unknown", words)
         numbers = numbers_in(changes)
+        if len(numbers) > _MOST_NUMBERS:
+            words = f"it writes {len(numbers)} numbers, more than can each be tried as an input"
+            return FixCheck("numbers", "unknown", words)
         if not numbers:
             return None
         captured = self.baseline.captured

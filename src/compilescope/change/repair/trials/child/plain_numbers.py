@@ -23,7 +23,6 @@ _MOST = 12
 """Chosen: each costs one or two more replays of the region."""
 
 
-_MOST_NUMBERS = 2
 _LARGEST = 2048
 """As a loop's turns or a size it takes time and memory. Chosen."""
 
@@ -50,7 +49,7 @@ class PlainNumbers:
             amounts = [float(_other(each.value))]
             if not isinstance(each.value, bool):
                 wanted = [n for n in numbers if isinstance(each.value, float) or n == int(n)]
-                amounts += [n for n in wanted if n <= _LARGEST][:_MOST_NUMBERS]
+                amounts += [n for n in wanted if n <= _LARGEST]
             made += [
                 InputRecipe(PLAIN_NUMBER, amount=n, target=name) for n in dict.fromkeys(amounts)
             ]

@@ -139,10 +139,6 @@ def _of_integers(tensors: list[torch.Tensor]) -> list[InputRecipe]:
     return recipes
 
 
-_MOST_NUMBERS = 4
-"""Of a change, that inputs are made of. Chosen: each costs one or two more replays."""
-
-
 _ALONE = 4
 """Arguments. Chosen, as the next one."""
 _SIZES = 5
@@ -154,7 +150,7 @@ _LARGEST_SIZE = 2049
 def wary_recipes(arguments: CopiedArguments, numbers: Collection[float]) -> Iterator[InputRecipe]:
     """Beside the usual ones, where nobody vouches for a change: other sizes, also where the program
     has one alone, and inputs around the numbers that stand in the change."""
-    chosen = list(dict.fromkeys(numbers))[:_MOST_NUMBERS]
+    chosen = list(dict.fromkeys(numbers))
     wanted = [each for each in chosen if each in range(2, _LARGEST_SIZE)]
     for size, only_first in _sizes(arguments):
         for other in dict.fromkeys([size + 1.0, size - 1.0, *wanted]):
