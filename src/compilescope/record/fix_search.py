@@ -166,6 +166,10 @@ class FixAttempt(EventBody, frozen=True):
     """What was not compared, and why."""
     uncovered: tuple[UncoveredBreak, ...] = ()
     """Graph breaks that are seen only with it."""
+    by: str = ""
+    """The language model that wrote it; empty of our own fixes."""
+    compared: tuple[str, ...] = ()
+    """Of a model's patch: what the verdict rests on, in sentences."""
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True):

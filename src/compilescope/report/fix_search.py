@@ -113,6 +113,10 @@ def fixing_document(fixing: FixSearchView) -> Document:
     inputs = dict.fromkeys(words for row in rows if row[0].kept for words in row[0].inputs)
     if inputs:
         parts.append(Part("inputs", "Compared with the original on", (note(", ".join(inputs)),)))
+    theirs = [row[0] for row in rows if row[0].kept and row[0].by]
+    if theirs:
+        told_by = tuple(block for each in theirs for block in _model_blocks(each))
+        parts.append(Part("model", "Written by a language model", told_by))
     stated = [row[0] for row in rows if row[0].kept and row[0].states]
     if stated:
         parts.append(Part("states", "Changes you may notice", tuple(map(_stated, stated))))
@@ -251,6 +255,18 @@ def _times(seconds: tuple[float, float] | None) -> str:
 
 def _arrow(before: int, after: int | None) -> str:
     return f"{before} -> {after}" if after is not None else "-"
+
+
+def _model_blocks(attempt: FixAttempt) -> Iterator[Block]:
+    """Whose it is, and what the verdict on it rests on."""
+    at = Span(_short_place(attempt), "strong")
+    told = "read it before you use it: it was verified on what is listed here, and no more"
+    yield Paragraph(words(at, f" {attempt.by} wrote this patch; {told}."))
+    for text in attempt.compared:
+        yield Paragraph(words(*prose(_sentence(f"compared: {text}"))), "-")
+    for text in attempt.notes:
+        told = _sentence(f"not compared: {text[:1].lower()}{text[1:]}")
+        yield Paragraph(words(*prose(told)), "-")
 
 
 def _stated(attempt: FixAttempt) -> Paragraph:

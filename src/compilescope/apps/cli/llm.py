@@ -16,7 +16,7 @@ from compilescope.base.errors import ToolError
 if TYPE_CHECKING:
     from compilescope.knowledge.findings.finding import Finding
     from compilescope.report.blocks import Quote
-    from compilescope.report.llm.prompt import CauseQuestion
+    from compilescope.report.llm.prompt import CauseQuestion, Question
     from compilescope.report.llm.server import ModelSettings
     from compilescope.report.section import Reading
 
@@ -25,11 +25,13 @@ Numbered = Sequence[tuple[int, "Finding"]]
 """Causes with their numbers."""
 
 
-def llm_options(function: F) -> F:
+_EXPLAINS = "Add a language model's explanation, marked as such."
+
+
+def llm_options(function: F, words: str = _EXPLAINS) -> F:
+    """`words`: what `--llm` does here."""
     options = (
-        click.option(
-            "--llm", is_flag=True, help="Add a language model's explanation, marked as such."
-        ),
+        click.option("--llm", is_flag=True, help=words),
         click.option("--llm-model", metavar="NAME", help="The model to ask."),
         click.option(
             "--llm-url", metavar="URL", help="The base URL of an OpenAI-compatible server."
@@ -121,11 +123,6 @@ def show_requests(
     as_json: bool = False,
 ) -> None:
     """What would be sent, to the byte, and nothing is."""
-    from compilescope.report.llm.prompt import request_for
-    from compilescope.report.llm.replies import problem_of
-
-    settings = wanted.settings
-    problem = problem_of(settings)
     asked = [
         (number, finding, question)
         for reading, causes in readings
@@ -133,6 +130,22 @@ def show_requests(
             causes, wanted.questions(reading, causes), strict=True
         )
     ]
+    show_questions(wanted, asked, noun=noun, as_json=as_json)
+
+
+def show_questions(
+    wanted: LlmOptions,
+    asked: Sequence[tuple[int, Finding, Question]],
+    *,
+    noun: str = "cause",
+    as_json: bool = False,
+) -> None:
+    """Likewise, of questions that are there."""
+    from compilescope.report.llm.prompt import request_for
+    from compilescope.report.llm.replies import problem_of
+
+    settings = wanted.settings
+    problem = problem_of(settings)
     if as_json:
         requests = [
             {
@@ -154,7 +167,7 @@ def show_requests(
         print("There is no cause to ask about: nothing would be sent.", file=sys.stderr)
 
 
-def _show(name: str, question: CauseQuestion, settings: ModelSettings, *, sendable: bool) -> None:
+def _show(name: str, question: Question, settings: ModelSettings, *, sendable: bool) -> None:
     from compilescope.report.llm.prompt import prompt_for, request_for
 
     if sendable:

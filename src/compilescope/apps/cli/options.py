@@ -159,6 +159,12 @@ def isolated_option(function: F) -> F:
     return click.option("--isolated", is_flag=True, help=words)(function)
 
 
+def isolated_by_default_option(when: str) -> Callable[[F], F]:
+    """None where neither was given: it depends on `when`."""
+    words = f"Run the program in a temporary copy of the working folder. [default: with {when}]"
+    return click.option("--isolated/--no-isolated", default=None, help=words)
+
+
 # Two limits of time, with one name each: `--limit` for one run, `--budget` for the whole command.
 
 

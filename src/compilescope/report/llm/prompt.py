@@ -1,17 +1,21 @@
-"""The exact text that is sent to a language model about one cause."""
+"""The exact text that is sent to a language model about one cause, and how it quotes texts."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 from urllib.parse import urlsplit, urlunsplit
 
 from compilescope.base.version import VERSION
 from compilescope.report.llm.http_request import ModelRequest
 from compilescope.report.llm.server import ModelSettings
 
+MAX_ANSWER_CHARS = 4000
+"""Chosen: several times the words that the prompt asks for."""
 MAX_WORDS = 150
 """Chosen: a paragraph beside our own words."""
 # Chosen: it fits the context of small models, and tells no more of a program than needed.
@@ -31,6 +35,18 @@ Name only APIs and options that you know to exist in the given torch version.
 Where you are unsure, say so."""
 
 
+class Question(Protocol):
+    """What a model can be asked."""
+
+    @property
+    def messages(self) -> list[Message]:
+        """All that is ever said to it."""
+
+    @property
+    def longest_answer(self) -> int:
+        """In letters; what is beyond is not read."""
+
+
 @dataclass(frozen=True)
 class CauseQuestion:
     """One cause, as it is put to the model."""
@@ -42,6 +58,15 @@ class CauseQuestion:
     torch_version: str
     pytorch: str = ""
     """PyTorch's own explanation, hints and context."""
+    longest_answer: int = MAX_ANSWER_CHARS
+
+    @property
+    def messages(self) -> list[Message]:
+        named = {"CAUSE": self.cause, "PYTORCH": self.pytorch, "SOURCE": self.source}
+        blocks = quoted({name: text for name, text in named.items() if text})
+        version = version_line(self.torch_version)
+        text = "\n\n".join([version, *blocks, "Explain this cause."])
+        return [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": text}]
 
 
 class Prompt(str):
@@ -50,26 +75,31 @@ class Prompt(str):
     messages: list[Message]
 
 
-def prompt_for(question: CauseQuestion) -> list[Message]:
+def prompt_for(question: Question) -> list[Message]:
     """The messages for a question: all that is ever said to a model."""
-    named = {"CAUSE": question.cause, "PYTORCH": question.pytorch, "SOURCE": question.source}
-    blocks = {name: _quotable(text) for name, text in named.items() if text}
-    # Made from the blocks themselves, so none can contain it and close its own quotation.
+    return question.messages
+
+
+def quoted(named: Mapping[str, str]) -> list[str]:
+    """Blocks of text, each between two lines with a mark. It is made from the blocks themselves, so
+    none can contain it and close its own quotation."""
+    blocks = {name: quotable(text) for name, text in named.items()}
     mark = hashlib.sha256("\0".join(blocks.values()).encode()).hexdigest()[:16]
-    version = _quotable(question.torch_version)[:80].replace("\n", " ")
-    quoted = (f"BEGIN {name} {mark}\n{text}\nEND {name} {mark}" for name, text in blocks.items())
-    text = "\n\n".join([f"torch {version}", *quoted, "Explain this cause."])
-    return [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": text}]
+    return [f"BEGIN {name} {mark}\n{text}\nEND {name} {mark}" for name, text in blocks.items()]
 
 
-def text_prompt(question: CauseQuestion) -> Prompt:
+def version_line(torch_version: str) -> str:
+    return f"torch {quotable(torch_version)[:80]}".replace("\n", " ")
+
+
+def text_prompt(question: Question) -> Prompt:
     messages = prompt_for(question)
     prompt = Prompt("\n\n".join(message["content"] for message in messages))
     prompt.messages = messages
     return prompt
 
 
-def request_for(question: CauseQuestion, settings: ModelSettings) -> ModelRequest:
+def request_for(question: Question, settings: ModelSettings) -> ModelRequest:
     """Exactly what `ask` sends, but for the key."""
     body = {"model": settings.model, "messages": prompt_for(question), "stream": True}
     parts = urlsplit(settings.url or "")
@@ -94,6 +124,6 @@ def _char(c: str) -> str:
     return "" if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") else c
 
 
-def _quotable(text: str) -> str:
+def quotable(text: str) -> str:
     lines = (line[:MAX_LINE_CHARS] for line in printable(text).split("\n"))
     return "\n".join(lines)[:MAX_QUESTION_CHARS]

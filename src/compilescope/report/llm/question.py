@@ -80,17 +80,17 @@ def _redacted(run: Run, causes: Sequence[Finding]) -> list[CauseQuestion]:
 
 
 def _question(run: Run, seen: Digest, finding: Finding, sources: Sources) -> CauseQuestion:
-    cause = "\n".join(_facts(finding, seen.root))
-    pytorch = "\n".join(_of_pytorch(finding, seen))
+    cause = "\n".join(cause_facts(finding, seen.root))
+    pytorch = "\n".join(pytorch_words(finding, seen))
     return CauseQuestion(
-        _without_folders(cause, run),
+        without_folders(cause, run),
         _excerpt(sources, finding),
         seen.torch or "unknown",
-        _without_folders(pytorch, run),
+        without_folders(pytorch, run),
     )
 
 
-def _facts(finding: Finding, root: str) -> Iterator[str]:
+def cause_facts(finding: Finding, root: str) -> Iterator[str]:
     """What compilescope itself knows."""
     yield f"Kind: {finding.kind} ({finding.rule_id})"
     if isinstance(finding, BreakFinding) and finding.category:
@@ -108,7 +108,7 @@ def _facts(finding: Finding, root: str) -> Iterator[str]:
     yield f"Times: {finding.count}"
 
 
-def _of_pytorch(finding: Finding, seen: Digest) -> Iterator[str]:
+def pytorch_words(finding: Finding, seen: Digest) -> Iterator[str]:
     """What PyTorch said when it happened, then what its table of graph breaks adds."""
     said: list[str] = []
     gb_id = None
@@ -183,7 +183,7 @@ def _excerpt(sources: Sources, finding: Finding) -> str:
     )
 
 
-def _without_folders(text: str, run: Run) -> str:
+def without_folders(text: str, run: Run) -> str:
     """The folders of the run first: they may have spaces, which end a path elsewhere."""
     for folder in (run.header.root, run.header.cwd):
         if len(folder) > 1:

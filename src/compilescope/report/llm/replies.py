@@ -28,8 +28,9 @@ from compilescope.base.errors import ToolError
 from compilescope.record.error_text import one_line
 from compilescope.report.llm.http_request import ModelRequest, ServerRefused, TooLong, answer_lines
 from compilescope.report.llm.prompt import (
-    CauseQuestion,
+    MAX_ANSWER_CHARS,
     Prompt,
+    Question,
     printable,
     prompt_for,
     request_for,
@@ -126,7 +127,7 @@ def problem_of(settings: ModelSettings) -> str | None:
 
 
 def ask(
-    question: CauseQuestion, settings: ModelSettings, on_text: Callable[[str], None] | None = None
+    question: Question, settings: ModelSettings, on_text: Callable[[str], None] | None = None
 ) -> ModelReply:
     """Ask, or take the kept answer. `on_text` gets the words piece by piece as they come."""
     model = settings.model or ""
@@ -142,7 +143,8 @@ def ask(
         return ModelReply(words, None, model, cached=True)
     try:
         request = request_for(question, settings)
-        words = _ask_server(request, settings, on_text or (lambda _: None))
+        most = question.longest_answer
+        words = _ask_server(request, settings, on_text or (lambda _: None), most)
     except _Problem as said:
         return ModelReply(None, str(said), model)
     write_entry(entry, words)
@@ -150,7 +152,7 @@ def ask(
 
 
 def _ask_server(
-    request: ModelRequest, settings: ModelSettings, on_text: Callable[[str], None]
+    request: ModelRequest, settings: ModelSettings, on_text: Callable[[str], None], most: int
 ) -> str:
     deadline = time.monotonic() + settings.timeout_s
     for attempt in (1, 2):
@@ -159,7 +161,7 @@ def _ask_server(
             # Closed by hand: a traceback would keep the generator, and its connection, alive.
             with contextlib.closing(answer_lines(request, settings.key, deadline)) as lines:
                 # A server that echoes what it was sent would otherwise put the key into the cache.
-                return _without_key(_read_answer(_marked(lines), on_text), settings)
+                return _without_key(_read_answer(_marked(lines), on_text, most), settings)
         except NoAnswer as nothing:
             raise _Problem(str(nothing).replace("{model}", settings.model or "")) from None
         except _Failed as wrapped:
@@ -299,7 +301,7 @@ class Speaker:
     """Who answers."""
 
     name: str
-    answer: Callable[[CauseQuestion], ModelReply]
+    answer: Callable[[Question], ModelReply]
 
 
 def server_speaker(settings: ModelSettings) -> Speaker:
@@ -314,7 +316,7 @@ def function_speaker(function: Answering) -> Speaker:
 
     answered = False
 
-    def answer(question: CauseQuestion) -> ModelReply:
+    def answer(question: Question) -> ModelReply:
         nonlocal answered
         try:
             said = function(text_prompt(question))
@@ -339,7 +341,7 @@ def _error(error: Exception) -> str:
     return said if said.endswith((".", "!", "?")) else f"{said}."
 
 
-def replies(speaker: Speaker, questions: Sequence[CauseQuestion]) -> Iterator[ModelReply]:
+def replies(speaker: Speaker, questions: Sequence[Question]) -> Iterator[ModelReply]:
     """One for each question, up to the first without words: the next would fail likewise."""
     for question in questions:
         reply = speaker.answer(question)
@@ -348,8 +350,6 @@ def replies(speaker: Speaker, questions: Sequence[CauseQuestion]) -> Iterator[Mo
             return
 
 
-MAX_ANSWER_CHARS = 4000
-"""Chosen: several times the words that the prompt asks for."""
 _MOST_LEVELS = 8
 """Chosen: a bound for an answer that anyone may have made."""
 CUT_NOTE = "\n[answer truncated here]"
@@ -367,9 +367,9 @@ class Unreadable(Exception):
     """What came is no JSON: the kind of the error."""
 
 
-def _read_answer(lines: Iterable[bytes], on_text: Callable[[str], None]) -> str:
-    """The words; `on_text` gets them piece by piece as they come."""
-    answer = ModelAnswer(on_text)
+def _read_answer(lines: Iterable[bytes], on_text: Callable[[str], None], most: int) -> str:
+    """The words, `most` letters at most; `on_text` gets them piece by piece as they come."""
+    answer = ModelAnswer(on_text, most)
     finish, count = None, 0
     for chunk in _chunks(lines):
         count += 1
@@ -447,7 +447,10 @@ def _message_in(body: object) -> str:
 class ModelAnswer:
     """The words so far, handed on as they come and no further than the longest answer."""
 
-    def __init__(self, on_text: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self, on_text: Callable[[str], None] = lambda _: None, most: int = MAX_ANSWER_CHARS
+    ) -> None:
+        self._most = most
         self.words = ""
         self.full = False
         self._on_text = on_text
@@ -456,8 +459,8 @@ class ModelAnswer:
     def feed(self, piece: str) -> None:
         self._heard += printable(piece)
         text = _without_thoughts(self._heard)
-        self.full = len(text) > MAX_ANSWER_CHARS
-        self.tell(text[len(self.words) : MAX_ANSWER_CHARS])
+        self.full = len(text) > self._most
+        self.tell(text[len(self.words) : self._most])
 
     def tell(self, text: str) -> None:
         if text:

@@ -125,6 +125,10 @@ def _item(number: int, body: FixAttempt, shown: str, where: str) -> Item:
         blocks.append(Paragraph(prose(body.reason), "Why:"))
     if body.states:
         blocks.append(Paragraph(prose(body.states), "Changes:"))
+    if body.by:
+        blocks.append(Paragraph(words(body.by, ", a language model"), "Written by:"))
+    if body.compared:
+        blocks.append(Paragraph(prose("; ".join(body.compared)), "Compared:"))
     if body.inputs:
         blocks.append(Paragraph(prose(", ".join(body.inputs)), "Compared on:"))
     if body.notes:

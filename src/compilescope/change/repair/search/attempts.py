@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from compilescope.base.errors import ToolError
 from compilescope.base.processes.deadline import OutOfTime
 from compilescope.base.processes.outcome import last_words
 from compilescope.change.fixes.catalogue import fixes_for
@@ -302,7 +303,7 @@ def _attempt(
     states = stated(patch, verification)
     noted = verification.verdict == "verified" and verification.reason == patch.states
     return msgspec.structs.replace(
-        _common(subject, refused, number),
+        common_attempt(subject, refused, number),
         fix=fix.id,
         title=fix.title,
         verdict=verification.verdict,
@@ -326,7 +327,7 @@ def _nothing(subject: Subject, refused: list[tuple[Fix, Refused]], number: int) 
     near = [str(each) for _, each in refused if not isinstance(each, NotMeant)]
     asked = _by_name(subject)
     reason = asked or next(iter(near), "") or _by_hand(subject) or "no fix exists for this"
-    return msgspec.structs.replace(_common(subject, refused, number), reason=reason)
+    return msgspec.structs.replace(common_attempt(subject, refused, number), reason=reason)
 
 
 def _by_name(subject: Subject) -> str:
@@ -345,7 +346,7 @@ def _by_hand(subject: Subject) -> str:
     return told[0].text if told else ""
 
 
-def _common(subject: Subject, refused: list[tuple[Fix, Refused]], number: int) -> FixAttempt:
+def common_attempt(subject: Subject, refused: list[tuple[Fix, Refused]], number: int) -> FixAttempt:
     finding = subject.finding
     seen = subject.program.digest
     return FixAttempt(
@@ -464,3 +465,31 @@ def best_first(program: Program, won: list[Tried]) -> list[Tried]:
 def _left_over(tried: Tried) -> int:
     after = tried.verification.after
     return after.breaks + after.recompiles + after.failures
+
+
+def look_over(first: CapturedRun, limit_s: float) -> list[str]:
+    """At the first run: what a user should know of it. Raises `ToolError` where it is none."""
+    if first.timed_out:
+        raise ToolError(
+            f"The program did not finish within {limit_s:g} s.",
+            hint="Raise --limit, or use a shorter run of the program.",
+        )
+    seen = first.digest
+    if not seen.torch and not seen.graphs and first.exit_status:
+        raise ToolError(
+            f"The program failed before it reached torch: {error_words(first)}.",
+            hint="Does it run without compilescope, with the same arguments?",
+        )
+    notes = []
+    if first.exit_status and not seen.failures:
+        how = f"with status {first.exit_status}"
+        how = how if first.exit_status > 0 else f"on signal {-first.exit_status}"
+        notes.append(
+            f"The program itself ends {how} ({error_words(first)}), so nothing could be verified."
+        )
+    if not seen.graphs and not findings(seen):
+        notes.append(
+            "Nothing was compiled. If the program never calls torch.compile, --compile-all "
+            "compiles its outermost modules."
+        )
+    return notes

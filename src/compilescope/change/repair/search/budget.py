@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Literal
 
 from compilescope.base.processes.deadline import Deadline
 from compilescope.change.repair.trials.workbench import Workbench
+from compilescope.record.fix_search import FixAttempt
 
 SPENT = "not tried: the time budget ran out"
 CUT = "not all fixes for it were tried: the time budget ran out"
@@ -77,3 +78,15 @@ class Budget:
         if self._stage == "searching":
             seconds += bench.watch_s + bench.probe_s
         return _ROOM * seconds
+
+
+def not_tried(attempts: Sequence[FixAttempt], budget: Budget, cut: Sequence[str]) -> list[str]:
+    """What there was no time for, in sentences. `cut`: what the budget ended."""
+    late = [each for each in attempts if each.reason in OUT_OF_TIME]
+    skipped = len({each.fingerprint for each in late})
+    words = f"The time budget of {budget.seconds or 0:g} s"
+    notes = [f"{words} ended {what}." for what in cut]
+    if skipped:
+        causes = "1 cause was" if skipped == 1 else f"{skipped} causes were"
+        notes.append(f"{words} ran out: {causes} not fully tried.")
+    return notes

@@ -19,6 +19,7 @@ from compilescope.change.fixes.program_files import main_file_of
 from compilescope.change.fixes.subject import Subject
 
 if TYPE_CHECKING:
+    from compilescope.change.repair.search.proposer import Proposer
     from compilescope.change.repair.trials.version import Version
     from compilescope.change.repair.trials.warm.parent import WarmParent
     from compilescope.change.repair.trials.workbench import Workbench
@@ -97,6 +98,8 @@ class SearchOptions(ProgramOptions):
     following: int = 0
     """So many fresh processes come after the search, within the budget."""
     timed: bool = True
+    proposer: Proposer | None = None
+    """Somebody who is asked for patches where no fix of ours holds."""
     rounds: int = 6
     """A mended break may uncover the next one: so often it is looked again."""
 

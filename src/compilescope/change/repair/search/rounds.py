@@ -26,11 +26,11 @@ from compilescope.change.repair.search.attempts import (
     asked_of,
     best_first,
     ending_of,
-    error_words,
     first_proposal,
     gains,
     has_vanished,
     log_member,
+    look_over,
     loses_no_more,
     losses_in_words,
     merged,
@@ -39,11 +39,12 @@ from compilescope.change.repair.search.attempts import (
     try_subject,
     verify_all,
 )
-from compilescope.change.repair.search.budget import OUT_OF_TIME, Budget
+from compilescope.change.repair.search.budget import Budget, not_tried
 from compilescope.change.repair.search.next_causes import try_with_next
 from compilescope.change.repair.search.options import SearchOptions, main_file
 from compilescope.change.repair.search.outcome import SearchResult, keep_run
 from compilescope.change.repair.search.placements import Placements
+from compilescope.change.repair.search.proposals import proposed_steps
 from compilescope.change.repair.search.try_log import Tried, TryLog
 from compilescope.change.repair.trials.baseline import TrialBaseline, without_inductor
 from compilescope.change.repair.trials.losses import losses_of, same_losses
@@ -96,12 +97,14 @@ class _Search:
     def run(self) -> SearchResult:
         options = self.options
         first = self._first()
-        notes = self._look_over(first)
+        notes = look_over(first, options.limit_s)
         original = TrialBaseline(self.bench, Version(), first)
         steps, proof, light = self._search(original, lightly=True)
         placements = Placements(self.bench, self.options, self.log, self.budget)
         if proof is not None:
             steps, proof = self._best_placed(placements, original, light, steps, proof)
+        if not original.unusable:
+            steps, proof = self._with_proposals(original, light, steps, proof)
         times = None
         if options.timed and len(steps) > 1:
             known = placements.times(steps[-1])
@@ -166,33 +169,6 @@ class _Search:
             ) from None
         self.options.tell(f"ran the program: {losses_in_words(first)}")
         return first
-
-    def _look_over(self, first: CapturedRun) -> list[str]:
-        if first.timed_out:
-            raise ToolError(
-                f"The program did not finish within {self.options.limit_s:g} s.",
-                hint="Raise --limit, or use a shorter run of the program.",
-            )
-        seen = first.digest
-        if not seen.torch and not seen.graphs and first.exit_status:
-            raise ToolError(
-                f"The program failed before it reached torch: {error_words(first)}.",
-                hint="Does it run without compilescope, with the same arguments?",
-            )
-        notes = []
-        if first.exit_status and not seen.failures:
-            how = f"with status {first.exit_status}"
-            how = how if first.exit_status > 0 else f"on signal {-first.exit_status}"
-            notes.append(
-                f"The program itself ends {how} ({error_words(first)}), so nothing could be "
-                "verified."
-            )
-        if not seen.graphs and not findings(seen):
-            notes.append(
-                "Nothing was compiled. If the program never calls torch.compile, --compile-all "
-                "compiles its outermost modules."
-            )
-        return notes
 
     # One round
 
@@ -454,6 +430,24 @@ class _Search:
             )
         return proof
 
+    def _with_proposals(
+        self,
+        original: TrialBaseline,
+        light: TrialBaseline,
+        steps: list[SearchStep],
+        proof: Verification | None,
+    ) -> tuple[list[SearchStep], Verification | None]:
+        """What somebody else proposes for what is left, on top of what is kept."""
+        asked = (self.bench, self.options, self.log, self.budget, steps[-1])
+        more, main = list(steps), main_file(self.target)
+        try:
+            with self.budget.searching():
+                for step in proposed_steps(*asked, main=main, light=light.light):
+                    more.append(step)
+        except OutOfTime:
+            self.cut.append("the search for a model's patches")
+        return self._prove(original, light, more) if len(more) > len(steps) else (steps, proof)
+
     def _best_placed(
         self,
         placements: Placements,
@@ -501,16 +495,6 @@ class _Search:
         except OutOfTime:
             return None
 
-    def _not_tried(self) -> list[str]:
-        late = [each for each in self.log.attempts() if each.reason in OUT_OF_TIME]
-        skipped = len({each.fingerprint for each in late})
-        budget = f"The time budget of {self.budget.seconds or 0:g} s"
-        notes = [f"{budget} ended {what}." for what in self.cut]
-        if skipped:
-            causes = "1 cause was" if skipped == 1 else f"{skipped} causes were"
-            notes.append(f"{budget} ran out: {causes} not fully tried.")
-        return notes
-
     def _told(self, last: SearchStep) -> tuple[FixAttempt, ...]:
         """Where nothing fitted a cause, that is told as long as the cause is there: the fix of
         another may have taken it away."""
@@ -541,7 +525,11 @@ class _Search:
             verdict=proof.verdict if proof is not None else "unverified",
             reason=proof.reason if proof is not None else "",
             times=times,
-            notes=(*notes, *(proof.not_compared if proof else ()), *self._not_tried()),
+            notes=(
+                *notes,
+                *(proof.not_compared if proof else ()),
+                *not_tried(self.log.attempts(), self.budget, self.cut),
+            ),
             left=tuple(still_lost(last.captured, attempts)),
             uncovered=proof.uncovered if proof is not None else (),
             placements=placements,

@@ -36,16 +36,18 @@ class TrialBaseline:
         values: TrialBaseline | None = None,
         *,
         light: bool = False,
+        numbers: Collection[float] = (),
     ) -> None:
         """`captured`: a run of this version that was seen before. `values`: one that does the same,
         whose replays serve for this one's too. `light`: runs and replays are without Inductor,
-        those of this one and of what is held against it."""
+        those of this one and of what is held against it. `numbers`: of the change, for inputs."""
         self.bench = bench
         self.version = version or Version()
         self._captured = captured
         self._surveying: Collection[tuple[str, int]] = ()
         self.values = values or self
         self.light = light
+        self._numbers = numbers
 
     @functools.cached_property
     def captured(self) -> CapturedRun:
@@ -60,6 +62,7 @@ class TrialBaseline:
             focus=self.places,
             surveying=self._surveying,
             sizes=self.has_sizes,
+            numbers=self._numbers,
         )
 
     def survey(self, lines: Collection[tuple[str, int]]) -> ValueFacts:

@@ -232,6 +232,9 @@ class _Comparison:
                     if mode == "compiled" and recipe[0] == RECORDED:
                         self._found.unknown(f"`{call['name']}` was not replayed in compiled mode")
                         return
+                    if mode == "eager" and self.by_anyone:
+                        self._found.unknown(_not_replayed(call, other, recipe))
+                        return
                     continue
                 wrong = self._judge.differences((ours, wanted), (theirs, replay), exact)
                 if wrong and mode == "compiled":
@@ -406,6 +409,13 @@ class _Comparison:
         inputs += f" ({shown})" if shown else ""
         words = f"`{call['name']}` on {inputs}{how}: {first.words}"
         self._found.checks.append(FixCheck(_NAMES[first.aspect], first.verdict, words))
+
+
+def _not_replayed(call: dict[str, Any], other: dict[str, Any], recipe: tuple[Any, ...]) -> str:
+    on = InputRecipe(*recipe).words()
+    if on in other.get("endless", ()):
+        return f"`{call['name']}` on {on}: it does not finish; the original does"
+    return f"`{call['name']}` on {on}: it could not be called"
 
 
 def _own_differences(

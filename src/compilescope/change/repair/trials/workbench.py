@@ -42,6 +42,7 @@ from compilescope.change.repair.trials.recorded_runs import (
     WeighedRun,
     read_facts,
     read_record,
+    share_of,
     survey_folder,
 )
 from compilescope.change.repair.trials.run_look import RunLook
@@ -109,6 +110,8 @@ class Workbench:
         self._original = original or Version()
         self.thorough = False
         """Are regions called on more inputs than a fix of ours needs?"""
+        self.wary = False
+        """Likewise for what nobody vouches for: other sizes, other numbers beside the arguments."""
         self.watched: dict[object, Mapping[str, Collection[int]]] = {}
         """By a version's key, by file: lines of which replays note whether they run."""
         self._tick = progress or (lambda doing: None)
@@ -128,6 +131,8 @@ class Workbench:
         """The longest run under capture so far, and the longest with replays."""
         self._captured: dict[object, CapturedRun] = {}
         self._probed: dict[object, ReplayedRun] = {}
+        self._shares: dict[object, float | None] = {}
+        self._others: list[Workbench] = []
 
     def __enter__(self) -> Workbench:
         return self
@@ -136,7 +141,29 @@ class Workbench:
         self.close()
 
     def close(self) -> None:
+        for other in self._others:
+            other.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def other(self, original: Version) -> Workbench:
+        """For versions that are held against another one: the same program, run likewise. It is
+        closed with this one."""
+        made = Workbench(
+            self.target,
+            compile_names=self._settings.compile_names,
+            backend=self._settings.compile_backend,
+            limit_s=self.limit_s,
+            stdin=self._stdin,
+            seed=self.seed,
+            plain=self._plain,
+            progress=self._tick,
+            warm=self._warm,
+            deadline=self.deadline,
+            original=original,
+        )
+        made.cold = self.cold
+        self._others.append(made)
+        return made
 
     def cool(self, reason: str) -> None:
         """From now on every process is a fresh one."""
@@ -237,6 +264,8 @@ class Workbench:
         sizes: bool = False,
         raising: bool = True,
         light: bool = False,
+        numbers: Collection[float] = (),
+        noted: Mapping[str, Collection[int]] | None = None,
     ) -> ReplayedRun:
         """Run a version eagerly, and call each of its compiled regions again on copies of what it
         was given: eagerly and in float64, or eagerly and compiled.
@@ -244,7 +273,8 @@ class Workbench:
         `like` an earlier probe: on the same inputs. `focus` are lines in whose files it is noted
         which sides of branches were taken, and `surveying` are those around which it is noted what
         variables hold. `sizes`: other sizes too. `raising`: also on inputs on which the earlier
-        one raises. `light`: compiled without Inductor."""
+        one raises. `light`: compiled without Inductor. `numbers`: inputs are made of these too,
+        where the bench is wary. `noted`: by file, lines whose conditions are noted."""
         key = (version.key, like.folder, raising, light) if compiled and like is not None else None
         if key is not None and key in self._probed:
             return self._probed[key]
@@ -253,6 +283,9 @@ class Workbench:
             "compiled": compiled,
             "sizes": sizes,
             "thorough": self.thorough,
+            "wary": self.wary,
+            "numbers": list(numbers),
+            "noted": {file: sorted(lines) for file, lines in (noted or {}).items()},
             "seconds": self.limit_s * _REPLAYING,
             "focus": [list(item) for item in focus],
             "like": like.plan_without(() if raising else like.raising) if like else None,
@@ -286,6 +319,7 @@ class Workbench:
     ) -> ReplayedRun:
         place = self._place()
         asked = {"probe": {**options, "folder": str(place)}, "light": options["light"]}
+        asked["noted"] = options["noted"]
         if options["surveying"]:
             asked["survey"] = _survey(survey_folder(place), options["surveying"])
         ended = self._run(version, place, self._settings, asked, fresh=fresh)
@@ -349,6 +383,15 @@ class Workbench:
             return msgspec.json.decode((place / "weighed.json").read_bytes(), type=WeighedRun)
         except (OSError, msgspec.DecodeError):
             return None
+
+    def eager_share(self, version: Version) -> float | None:
+        """Of the operators of a call of what the original compiles, those that run eagerly; None
+        where they could not be counted. Counted once for each version."""
+        if version.key not in self._shares:
+            every = self.weigh(version, "all")
+            share = share_of(self.weigh(version, "graphs"), every)
+            self._shares[version.key] = 1.0 - share if share is not None else None
+        return self._shares[version.key]
 
     def _place(self) -> Path:
         return Path(tempfile.mkdtemp(dir=self._folder))

@@ -197,6 +197,8 @@ class _CallComparison:
                 "compiled": compiled,
                 "sizes": False,
                 "thorough": True,
+                "wary": False,
+                "numbers": [],
                 "seconds": _PATIENCE_S,
                 "focus": [],
                 "like": like.plan_without() if like is not None else None,

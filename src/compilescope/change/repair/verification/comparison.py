@@ -20,7 +20,7 @@ from compilescope.change.repair.trials.losses import (
     losses_of,
 )
 from compilescope.change.repair.trials.printed_output import compare_output
-from compilescope.change.repair.trials.recorded_runs import CapturedRun, ReplayedRun, share_of
+from compilescope.change.repair.trials.recorded_runs import CapturedRun, ReplayedRun
 from compilescope.change.repair.trials.varying_text import without_varying
 from compilescope.change.repair.trials.verifier import VersionTrial, uncovered_breaks
 from compilescope.change.repair.trials.version import Version, changes_between
@@ -77,28 +77,42 @@ class ComparedChange:
 class ChangeComparison:
     """Two versions under way."""
 
-    def __init__(self, bench: Workbench, before: Version, after: Version) -> None:
+    def __init__(
+        self,
+        bench: Workbench,
+        before: Version,
+        after: Version,
+        baseline: TrialBaseline | None = None,
+    ) -> None:
+        """`baseline`: of the first version, where several are held against it; its replays note
+        the lines that the bench was told to watch."""
         self._bench = bench
         self._version = after
         self._changes = changes_between(before, after)
         self.code: ChangedCode = changed_code(self._changes)
         bench.thorough = True
-        bench.watched[before.key] = lines_to_watch(self.code.old)
+        if baseline is None:
+            bench.watched[before.key] = lines_to_watch(self.code.old)
         bench.watched[after.key] = lines_to_watch(self.code.new)
-        self._baseline = TrialBaseline(bench, before)
+        self._is_shared = baseline is not None
+        self._baseline = baseline or TrialBaseline(bench, before)
         self.result = ComparedChange()
 
     def run_both(self) -> str:
-        """Each once, in a fresh process. Why nothing can be compared; empty where something can."""
+        """Each once, in a fresh process; held against a shared baseline, as that was run. Why
+        nothing can be compared; empty where something can."""
         result, bench = self.result, self._bench
-        seen = bench.watch(self._baseline.version, fresh=True)
-        self._baseline = TrialBaseline(bench, self._baseline.version, seen)
+        fresh, light = not self._is_shared, self._baseline.light
+        seen = self._baseline.captured if self._is_shared else None
+        if seen is None:
+            seen = bench.watch(self._baseline.version, fresh=True)
+            self._baseline = TrialBaseline(bench, self._baseline.version, seen)
         result.before = seen
         if seen.timed_out:
             return f"the program did not finish within {bench.limit_s:g} s"
         if seen.exit_status < 0:
             return f"the program itself is killed by signal {-seen.exit_status}"
-        result.after = bench.watch(self._version, fresh=True)
+        result.after = bench.watch(self._version, fresh=fresh, light=light)
         self._trial = VersionTrial(bench, self._baseline, self._version, frozenset())
         self._trial.changes = self._changes
         self._trial.after = result.after
@@ -135,9 +149,7 @@ class ChangeComparison:
             return
         shares = []
         for version in (self._baseline.version, self._version):
-            every = self._bench.weigh(version, "all")
-            share = share_of(self._bench.weigh(version, "graphs"), every)
-            shares.append(1.0 - share if share is not None else None)
+            shares.append(self._bench.eager_share(version))
         self.result.share = (shares[0], shares[1])
 
     # The verdict
@@ -218,16 +230,18 @@ class ChangeComparison:
     def _ran_statements(self) -> list[tuple[ChangedStatement, bool]]:
         """Those that ran, and whether in compiled code."""
         found = []
-        for statements, lines in ((self.code.old, self._ran(0)), (self.code.new, self._ran(1))):
+        for side, statements in enumerate((self.code.old, self.code.new)):
+            lines = self.lines_run(side)
             found += [(each, each.ran_inside(lines)) for each in statements if each.ran(lines)]
         return found
 
-    def _ran(self, side: int) -> Ran:
+    def lines_run(self, side: int) -> Ran:
         """Seen in the eager run of a version, or in the graphs that were captured of it."""
         probed: ReplayedRun = self._baseline.probed
         captured = self.result.before
         if side:
-            probed = self._bench.probe(self._version, compiled=True, like=probed)
+            light = self._baseline.light
+            probed = self._bench.probe(self._version, compiled=True, like=probed, light=light)
             captured = self.result.after
         lines = dict(probed.lines)
         if captured is not None:

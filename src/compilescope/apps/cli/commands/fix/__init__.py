@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 from compilescope.apps.cli.commands.fix.delivery import is_lost
+from compilescope.apps.cli.commands.fix.model import LLM_NAMES, patch_options, read_model
+from compilescope.apps.cli.llm import show_questions
 from compilescope.apps.cli.options import (
     RUN_LIMIT_S,
     RUN_NAME,
     budget_option,
     delivery_options,
     dir_option,
-    isolated_option,
+    isolated_by_default_option,
     json_option,
     limit_option,
     python_option,
@@ -41,12 +44,16 @@ class _FixCommand(ProgramCommand):
     takes_stdin = False
     # Not --output and --limit, which many a training script has itself.
     may_follow = frozenset(
-        {"write", "force", "script", "site", "rules", "safe_only", "isolated", "timed", "as_json"}
+        {
+            *("write", "force", "script", "site", "rules", "safe_only", "isolated", "timed"),
+            *("as_json", *LLM_NAMES),
+        }
     )
 
     headings: ClassVar[dict[str, tuple[str, ...]]] = {
         "What to write": ("write", "script", "output", "stored", "force"),
         "What to fix": ("run", "site", "rules", "safe_only"),
+        "A language model": LLM_NAMES,
         "Time": ("budget", "limit", "timed"),
     }
 
@@ -73,8 +80,8 @@ class _FixCommand(ProgramCommand):
     "said of the fix, such as output that comes later. No file is "
     "changed without --write or --script.\n\n"
     "Everything after SCRIPT, -m, -c or --torchrun belongs to the program, except --write, "
-    "--script, --force, --site, --rule, --safe-only, --isolated, --no-time and --json, which "
-    "may follow it. "
+    "--script, --force, --site, --rule, --safe-only, --isolated, --no-time, --llm and what begins "
+    "with it, and --json, which may follow it. "
     "Everything after -- belongs to the program. The program runs many times: each run "
     "gets the same piped input, and its output is not shown.\n\n"
     "Exit status: 0 if a fix is verified or there is nothing to fix; 1 if no fix could be "
@@ -113,7 +120,8 @@ class _FixCommand(ProgramCommand):
 @click.option("--list", "repertoire", is_flag=True, help="List all fixes.")
 @limit_option("one run of the program", RUN_LIMIT_S)
 @budget_option("the whole search", "Fixes verified by then are shown.")
-@isolated_option
+@isolated_by_default_option("--llm")
+@patch_options
 @click.option("--no-time", "timed", flag_value=False, default=True, help="Do not time the result.")
 @script_options
 @torchrun_option
@@ -154,16 +162,33 @@ def _fix(words: Words, given: dict[str, Any]) -> int:
     from compilescope.apps.cli.progress import working
     from compilescope.change.repair.delivery.stored_fix import check_git
 
+    model = read_model(given)
+    given["isolated"] = model is not None if given["isolated"] is None else given["isolated"]
     request = read_request(words, given)
     if request.write and not request.force:
         check_git([request.main])
     stdin = read_stdin()
     with working("fix") as work:
         options = replace(
-            request.options, stdin=stdin, progress=work.show, tell=work.tell, say=work.say
+            request.options,
+            stdin=stdin,
+            progress=work.show,
+            tell=work.tell,
+            say=work.say,
+            proposer=model,
         )
         request = replace(request, options=options)
         outcome, delivery = searched(request, _check_outcome, isolated=given["isolated"])
+    if model is not None and model.wanted.llm_dry_run:
+        show_questions(model.wanted, model.questions, as_json=given["as_json"])
+        return 0
+    if model is not None and not (model.asked or model.stopped):
+        print(
+            "compilescope: no cause is left to ask the model about: nothing was sent",
+            file=sys.stderr,
+        )
+    if model is not None and model.stopped:
+        outcome = replace(outcome, notes=(*outcome.notes, model.stopped))
     code = max(exit_code(outcome, request), 1 if delivery.problem else 0)
     tell(outcome, request, delivery, as_json=given["as_json"], code=code)
     return code

@@ -108,6 +108,7 @@ def _again(target: Target, given: dict[str, Any]) -> tuple[str, ...]:
         words += [word for each in given[name] for word in (flag, each)]
     flags = {"safe_only": "--safe-only", "compile_all": "--compile-all", "isolated": "--isolated"}
     words += [flag for name, flag in flags.items() if given[name]]
+    words += given.get("asking", ())
     if given["run"] is not None:
         return (*words, "--run", given["run"])
     kinds = {"module": ["-m"], "code": ["-c"], "torchrun": ["--torchrun"]}

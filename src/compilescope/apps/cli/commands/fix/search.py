@@ -99,6 +99,8 @@ _OTHERS = {
     "repertoire": "--list",
     "site": "--site",
     "rules": "--rule",
+    "llm": "--llm",
+    "llm_dry_run": "--llm-dry-run",
 }
 
 

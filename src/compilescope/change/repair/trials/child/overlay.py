@@ -6,6 +6,7 @@ tracebacks, `inspect` and everybody else who wants source lines through `linecac
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import linecache
 import os
@@ -20,6 +21,7 @@ from importlib.util import spec_from_file_location
 from typing import Any
 
 from compilescope.change.repair.trials.child.moved_regions import Moved, put_back
+from compilescope.change.repair.trials.child.truths import note_truths
 
 _OURS = __name__.rpartition(".child")[0]
 
@@ -32,9 +34,11 @@ class Overlay:
         files: Mapping[str, str],
         moved: Mapping[str, Moved] | None = None,
         absent: Collection[str] = (),
+        noted: Mapping[str, Collection[int]] | None = None,
     ) -> None:
         """`moved`: by file, what a replay is to compile as the original did. `absent`: modules that
-        are on disk and not to be found."""
+        are on disk and not to be found. `noted`: by file, lines whose conditions are noted."""
+        self._noted = {os.path.realpath(path): each for path, each in (noted or {}).items()}
         self._moved = {os.path.realpath(path): each for path, each in (moved or {}).items()}
         self._texts = dict(files)
         self._real = {os.path.realpath(path): text for path, text in files.items()}
@@ -56,9 +60,12 @@ class Overlay:
     def code(self, path: str, text: str | bytes) -> types.CodeType:
         """Of a text or, where Python is to find out how to read it, of bytes."""
         moved = self._moved.get(os.path.realpath(path))
-        if moved and isinstance(text, str):
-            return compile(put_back(text, path, moved), path, "exec", dont_inherit=True)
-        return compile(text, path, "exec", dont_inherit=True)
+        noted = self._noted.get(os.path.realpath(path))
+        read: Any = put_back(text, path, moved) if moved and isinstance(text, str) else text
+        if noted and isinstance(text, str):
+            tree = ast.parse(read, path) if isinstance(read, str) else read
+            read = note_truths(tree, path, noted)
+        return compile(read, path, "exec", dont_inherit=True)
 
     def may_be(self, module: str) -> bool:
         """Could the module be one of the files? A cheap look, since every import asks."""

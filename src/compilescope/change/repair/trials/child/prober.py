@@ -29,6 +29,7 @@ from compilescope.change.repair.trials.child.line_watcher import within_region
 from compilescope.change.repair.trials.child.list_contents import shapes_of_lists
 from compilescope.change.repair.trials.child.notes import describe_error, random_state
 from compilescope.change.repair.trials.child.recipes import (
+    ASKED_OF_ANYBODY,
     OTHER_WEIGHTS,
     RECORDED,
     InputRecipe,
@@ -36,9 +37,11 @@ from compilescope.change.repair.trials.child.recipes import (
     is_whole,
     more_recipes,
     usual_recipes,
+    wary_recipes,
     without_fatal,
 )
 from compilescope.change.repair.trials.child.replay import Replay
+from compilescope.change.repair.trials.child.truths import listening, ties, truths
 from compilescope.instrument.torchapi.regions import CompiledRegion, Regions
 from compilescope.measure.diff.runs.trial import TrialOutcome, TrialValue
 from compilescope.measure.tensors.structure import argument_leaves, take_apart
@@ -132,6 +135,8 @@ class Prober:
         self._compiled = bool(options["compiled"])
         self._sizes = bool(options["sizes"])
         self._thorough = bool(options["thorough"])
+        self._wary = bool(options["wary"])
+        self._numbers: list[float] = options["numbers"]
         self._seconds = float(options["seconds"])
         self._like = {(p["region"], p["call"]): p for p in options["like"] or ()}
         self._follows = options["like"] is not None
@@ -152,6 +157,8 @@ class Prober:
         }
         self._spent = self._hunted = 0.0
         self._patience_s = _PATIENCE_S
+        self._is_other = False
+        """Is the call that is asked now unlike all before it?"""
         self._claimed: bool | None = None
         self._pid = os.getpid()
         self._lock = threading.Lock()
@@ -245,7 +252,9 @@ class Prober:
             like = self._like.get((region.number, number))
             args, kwargs, places = settled(args, kwargs)
             again = renewing(region, places)
-            replay = Replay(self._regions, again, (args, kwargs), self._keeper, like)
+            replay = Replay(
+                self._regions, again, (args, kwargs), self._keeper, like, wary=self._wary
+            )
             entry["inputs"] = self._kept_leaves(argument_leaves(args, kwargs), {})
             entry["weights"] = replay.weights
             entry["forms"] = _forms_of(args, kwargs)
@@ -255,7 +264,7 @@ class Prober:
             entry["random"] = random_state()
             # Compiled replays follow eager ones, which have shown that they need nobody else.
             eager = alone(self._folder, region.number)
-            with contextlib.nullcontext() if self._compiled else eager:
+            with contextlib.nullcontext() if self._compiled else eager, listening():
                 self._ask_all(replay, entry, begun)
         except Exception as error:  # The border: whatever a program's objects do to a replay.
             words = " ".join(str(error).split())[:300]
@@ -266,6 +275,7 @@ class Prober:
                 entry["shared"] = replay.arguments.shared
             self._spent += time.monotonic() - begun
             self._record["coverage"] = _described(self._coverage)
+            self._record["truths"], self._record["ties"] = truths(), ties()
         return entry
 
     def _wanted(self, region: CompiledRegion, number: int, args: Any, kwargs: Any) -> bool:
@@ -290,11 +300,13 @@ class Prober:
             if reason not in self._record["left_out"]:
                 self._record["left_out"].append(reason)
             return False
+        # A flag or another shape may lead to code that the first call never came to.
+        self._is_other = signature not in known
         known.add(signature)
         return True
 
     def _ask_all(self, replay: Replay, entry: dict[str, Any], begun: float) -> None:
-        first = entry["call"] == 1
+        first = entry["call"] == 1 or (self._wary and self._is_other)
         for recipe, compile_too in self._recipes(replay, entry, first):
             if not replay.can(recipe):
                 continue
@@ -322,6 +334,9 @@ class Prober:
         kept = self._within(entry, recipe, lambda: replay.eagerly(recipe, coverage))
         if kept is None:
             return
+        error = kept["error"]
+        if error and recipe.kind in ASKED_OF_ANYBODY and not (self._follows or error["raised"]):
+            return  # What the program's own code refuses is compared.
         entry["replays"].append(kept)
         if self._compiled and compile_too:
             compiled = self._within(entry, recipe, lambda: replay.compiled(recipe))
@@ -344,6 +359,9 @@ class Prober:
             replay.arguments, sizes=self._sizes, first=first, thorough=self._thorough
         )
         more = replay.state_recipes() if first else []
+        if first and self._wary:
+            more += wary_recipes(replay.arguments, self._numbers)
+            more += replay.number_recipes(self._numbers)
         fatal = self._fatal.get(entry["region"], ())
         entry["fatal"] = list(fatal)
         return [(recipe, True) for recipe in without_fatal([*usual, *more], fatal)]

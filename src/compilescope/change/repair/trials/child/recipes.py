@@ -21,6 +21,10 @@ from compilescope.measure.tensors.structure import argument_leaves
 
 RECORDED, OTHER_WEIGHTS, OTHER_MODE = "recorded", "weights", "mode"
 """The arguments as they were; with the weights moved, with `training` the other way."""
+PLAIN_NUMBER = "number"
+"""The arguments as they were, and another number beside them: an attribute, a global variable."""
+ASKED_OF_ANYBODY = frozenset({PLAIN_NUMBER, "size", "around", "beyond", "nan-in"})
+"""What nobody vouches for is asked these. Many programs refuse them: then they are left out."""
 _FLAGS = 6
 """So many arguments that are plain numbers are varied. Chosen: each costs one or two more replays
 of the region."""
@@ -40,9 +44,7 @@ class InputRecipe(NamedTuple):
     def words(self) -> str:
         told = {
             RECORDED: "the recorded inputs",
-            OTHER_WEIGHTS: f"weights and buffers times {self.amount:g}"
-            if self.amount
-            else "other weights and buffers",
+            OTHER_WEIGHTS: _words_of_weights(self),
             OTHER_MODE: "`training` the other way",
             "values": "other values",
             "drawn": "the recorded values in another order",
@@ -55,6 +57,11 @@ class InputRecipe(NamedTuple):
             "half-infinity": "infinities in half of the values",
             "all-nan": "all values NaN",
             "first-size": f"a first size {self.amount:+g}",
+            "size": f"{'first ' * self.seed}sizes of {self.target} as {self.amount:g}",
+            "nan-in": f"NaN among the values of {self.target} alone",
+            "around": f"values around {self.amount:g}",
+            "beyond": f"values up to {self.amount:g}",
+            PLAIN_NUMBER: f"{self.target} = {self.amount:g}",
             "empty": "empty tensors",
             "extreme": "the largest integers",
             "large": "large integers",
@@ -65,12 +72,23 @@ class InputRecipe(NamedTuple):
         return told.get(self.kind, self.kind)
 
 
+def _words_of_weights(recipe: InputRecipe) -> str:
+    if recipe.target:
+        return f"weights and buffers {recipe.target} {recipe.amount:g}"
+    words = f"weights and buffers times {recipe.amount:g}"
+    return words if recipe.amount else "other weights and buffers"
+
+
 def family_of(recipe: InputRecipe) -> str:
     """Inputs that are refused together: what is beyond the range of one kernel for one of them,
     mostly is for the others. Empty for those that hold nothing which was not there."""
     other_scale = recipe.kind == OTHER_WEIGHTS and recipe.amount
     if recipe.kind in _HARMLESS and not other_scale:
         return ""
+    if recipe.kind == PLAIN_NUMBER:
+        return f"{PLAIN_NUMBER} {recipe.target}"
+    if recipe.kind == "size":
+        return "sizes"
     return "integers" if recipe.kind in _INTEGERS else "values"
 
 
@@ -121,6 +139,33 @@ def _of_integers(tensors: list[torch.Tensor]) -> list[InputRecipe]:
     return recipes
 
 
+_ALONE = 4
+"""Arguments. Chosen, as the next one."""
+_SIZES = 5
+"""Of all arguments together, that are varied. Chosen: each costs two or more replays."""
+_LARGEST_SIZE = 2049
+"""That inputs are given because it stands in a change. Chosen: small tensors stay small."""
+
+
+def wary_recipes(arguments: CopiedArguments, numbers: Collection[float]) -> Iterator[InputRecipe]:
+    """Beside the usual ones, where nobody vouches for a change: other sizes, also where the program
+    has one alone, and inputs around the numbers that stand in the change."""
+    chosen = list(dict.fromkeys(numbers))
+    wanted = [each for each in chosen if each in range(2, _LARGEST_SIZE)]
+    for size, only_first in _sizes(arguments):
+        for other in dict.fromkeys([size + 1.0, size - 1.0, *wanted]):
+            yield InputRecipe("size", int(only_first), other, str(size))
+    floating = [path for path, leaf in _floating(arguments)]
+    if len(floating) > 1:
+        # A check of one argument is none of another.
+        yield from (InputRecipe("nan-in", 11, target=path) for path in floating[:_ALONE])
+    for number in chosen:
+        yield InputRecipe("around", 9, number)
+        if abs(number) >= 1:
+            yield InputRecipe("beyond", 9, 4 * number)
+        yield InputRecipe(OTHER_WEIGHTS, 9, number, "around")
+
+
 _WEIGHTS_TIMES = (1e4, 1e30, 1e-6)
 """Chosen: with the first, activations of float16 (up to 65504) become infinite, with the second
 those of float32 (up to 3.4e38); with the last, what layers give hardly differs any more, which is
@@ -155,7 +200,7 @@ def prepare(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The inputs. `forms`: how the version that they are to be like handed its numbers in; `lists`:
     the sizes of the tensors in its lists, which may be one tensor here."""
-    if recipe.kind in (RECORDED, OTHER_WEIGHTS, OTHER_MODE):
+    if recipe.kind in (RECORDED, OTHER_WEIGHTS, OTHER_MODE, PLAIN_NUMBER):
         return arguments.args, arguments.kwargs
     if recipe.kind == "flag":
         return _with_flag(arguments, recipe)
@@ -166,7 +211,11 @@ def prepare(
     leading = _leading(arguments, joined) if resizes else None
     known = {id(leaf): forms[path] for path, leaf in leaves.items() if forms and path in forms}
 
+    alone = id(leaves.get(recipe.target)) if recipe.kind == "nan-in" else None
+
     def make(tensor: torch.Tensor) -> torch.Tensor:
+        if alone is not None and id(tensor) != alone:
+            return tensor.detach().clone()
         form = known.get(id(tensor), "")
         if form == "number":
             return tensor.detach().clone()  # A number stays what it is.
@@ -239,13 +288,36 @@ def _leading(
     return sizes.most_common(1)[0][0] if sizes else None
 
 
+def _floating(arguments: CopiedArguments) -> Iterator[tuple[str, torch.Tensor]]:
+    for path, leaf in argument_leaves(arguments.args, arguments.kwargs).items():
+        if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() and is_plain(leaf):
+            yield path, leaf
+
+
+def _sizes(arguments: CopiedArguments) -> Iterator[tuple[int, bool]]:
+    """The sizes that the arguments have, the leading one first: what is one number in several
+    dimensions mostly is one thing. Where it is not, those of first dimensions alone come too."""
+    shapes = [tuple(tensor.shape) for tensor in arguments.tensors()]
+    leading = _leading(arguments)
+    found = dict.fromkeys(size for shape in shapes for size in shape if size > 1)
+    if leading is not None and leading > 1:
+        if any(leading in shape[1:] for shape in shapes):
+            yield leading, True
+        found = dict.fromkeys([leading, *found])
+    yield from ((size, False) for size in list(found)[:_SIZES])
+
+
 def _remade(
     tensor: torch.Tensor, recipe: InputRecipe, generator: torch.Generator, leading: int | None
 ) -> torch.Tensor:
     if not is_plain(tensor):
         return tensor.detach().clone()
     shape = list(tensor.shape)
-    if shape and leading is not None and shape[0] == leading:
+    if recipe.kind == "size":
+        places = shape[:1] if recipe.seed else shape
+        sizes = [int(recipe.amount) if str(size) == recipe.target else size for size in places]
+        shape[: len(sizes)] = sizes
+    elif shape and leading is not None and shape[0] == leading:
         grown = 0 if recipe.kind == "empty" else shape[0] + int(recipe.amount)
         shape[0] = max(grown, 0)
     resized = tuple(shape) != tuple(tensor.shape)
@@ -280,6 +352,8 @@ def _values(
     if flat.dtype is torch.bool:
         return _of_bools(flat, recipe, generator)
     if is_whole(flat):
+        if recipe.kind == "around":
+            return _around_whole(flat, recipe, generator)
         return _of_whole(flat, recipe, generator)
     make = _FLOATS.get(recipe.kind)
     return make(flat, recipe, generator) if make is not None else flat
@@ -290,6 +364,13 @@ def _of_bools(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generato
         return torch.full_like(flat, recipe.amount > 0)
     if recipe.kind == "scaled" and recipe.amount < 0:
         return ~flat
+    if (
+        recipe.kind in ("half-nan", "half-infinity")
+        and flat.numel()
+        and bool((flat == flat[0]).all())
+    ):
+        # A mask of one answer alone would show nothing of what lies under it.
+        return torch.rand(flat.shape, generator=generator, device="cpu") < 0.5
     return _drawn(flat, flat.numel(), generator) if recipe.kind == "values" else flat
 
 
@@ -328,6 +409,35 @@ def _drawn(flat: torch.Tensor, count: int, generator: torch.Generator) -> torch.
     return flat[torch.randint(0, flat.numel(), (count,), generator=generator, device="cpu")]
 
 
+def _around_whole(
+    flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator
+) -> torch.Tensor:
+    """The number and its neighbours among those that are there, as far as the dtype holds them."""
+    info, number = torch.iinfo(flat.dtype), int(recipe.amount)
+    near = [each for each in (number - 1, number, number + 1) if info.min <= each <= info.max]
+    if number != recipe.amount or not near:
+        return flat
+    return _mixed(flat, torch.tensor(near, dtype=flat.dtype, device="cpu"), generator)
+
+
+def _around(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator) -> torch.Tensor:
+    """The number, what is a little more and less, and its negative, among those that are there."""
+    number = recipe.amount
+    near = [number, number * 1.001, number * 0.999, -number]
+    return _mixed(flat, torch.tensor(near, device="cpu").to(flat.dtype), generator)
+
+
+def _mixed(flat: torch.Tensor, near: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    draws = torch.rand(flat.shape, generator=generator, device="cpu")
+    return torch.where(draws < 0.5, _drawn(near, flat.numel(), generator), flat)
+
+
+def _up_to(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator) -> torch.Tensor:
+    """Spread evenly, beyond the number on both sides."""
+    draws = torch.rand(flat.shape, generator=generator, dtype=torch.float64, device="cpu")
+    return ((2 * draws - 1) * recipe.amount).to(flat.dtype)
+
+
 Maker = Callable[[torch.Tensor, InputRecipe, torch.Generator], torch.Tensor]
 
 
@@ -344,7 +454,7 @@ def _alike(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator) 
 
 def _planted(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator) -> torch.Tensor:
     values = flat.clone()
-    odd = (float("nan"),) if recipe.kind == "nan" else (float("inf"), -float("inf"))
+    odd = (float("nan"),) if recipe.kind in ("nan", "nan-in") else (float("inf"), -float("inf"))
     if values.numel():
         places = torch.randint(0, values.numel(), (len(odd),), generator=generator, device="cpu")
         values[places] = torch.tensor(odd, dtype=torch.float64, device="cpu").to(values.dtype)
@@ -371,7 +481,10 @@ _FLOATS: dict[str, Maker] = {
     "shifted": lambda flat, recipe, _: flat + recipe.amount,
     "filled": lambda flat, recipe, _: torch.full_like(flat, recipe.amount),
     "nan": _planted,
+    "nan-in": _planted,
     "infinity": _planted,
+    "around": _around,
+    "beyond": _up_to,
 }
 
 

@@ -27,9 +27,11 @@ from compilescope.change.repair.trials.child.branches import Coverage
 from compilescope.change.repair.trials.child.kept_outcomes import OutcomeKeeper
 from compilescope.change.repair.trials.child.list_contents import list_contents
 from compilescope.change.repair.trials.child.notes import CallNotes, describe_error
+from compilescope.change.repair.trials.child.plain_numbers import PlainNumbers
 from compilescope.change.repair.trials.child.recipes import (
     OTHER_MODE,
     OTHER_WEIGHTS,
+    PLAIN_NUMBER,
     InputRecipe,
     prepare,
 )
@@ -38,7 +40,7 @@ from compilescope.instrument.torchapi.regions import CompiledRegion, Regions, Ve
 from compilescope.measure.diff.runs.model_state import State
 from compilescope.measure.diff.runs.modes import Randomness
 from compilescope.measure.diff.runs.sides import believed, survey, widened
-from compilescope.measure.diff.runs.trial import AFTER, TrialOutcome, TrialPlan, run
+from compilescope.measure.diff.runs.trial import AFTER, TrialOutcome, TrialPlan, TrialValue, run
 from compilescope.measure.tensors.copies import CopiedArguments, is_plain
 from compilescope.measure.tensors.structure import MISSING
 from compilescope.measure.tensors.tolerances import is_same
@@ -87,18 +89,26 @@ def move(state: State, recipe: InputRecipe, names: Collection[str]) -> None:
         return
     for name in names:
         tensor = state.reachable.tensors[name]
+        if recipe.target:
+            # Some beyond the number, some before it.
+            share = torch.rand(tensor.shape, generator=_generator(recipe, name), device="cpu")
+            with torch.no_grad():
+                tensor.copy_((share * 3 * recipe.amount).to(tensor.device, tensor.dtype))
+            continue
         if recipe.amount:
             with torch.no_grad():
                 tensor.mul_(recipe.amount)
             continue
-        # By the name: another version may hold more, or in another order.
-        seed = zlib.crc32(f"{recipe.seed} {name}".encode())
-        noise = torch.randn(
-            tensor.shape, generator=torch.Generator().manual_seed(seed), device="cpu"
-        )
+        noise = torch.randn(tensor.shape, generator=_generator(recipe, name), device="cpu")
         with torch.no_grad():
             step = noise.to(tensor.device, tensor.dtype)
             tensor.add_(step * (tensor.abs() * _RELATIVE + _LEAST * (tensor == 0)))
+
+
+def _generator(recipe: InputRecipe, name: str) -> torch.Generator:
+    """By the name: another version may hold more, or in another order."""
+    seed = zlib.crc32(f"{recipe.seed} {name}".encode())
+    return torch.Generator().manual_seed(seed)
 
 
 class Replay:
@@ -111,8 +121,12 @@ class Replay:
         call: tuple[tuple[Any, ...], dict[str, Any]],
         keeper: OutcomeKeeper,
         like: dict[str, Any] | None = None,
+        *,
+        wary: bool = False,
     ) -> None:
-        """`like`: what the plan of another version's probe says of this call."""
+        """`like`: what the plan of another version's probe says of this call. `wary`: what a call
+        leaves behind in which the program raises is kept too."""
+        self._wary = wary
         self._regions = regions
         self._region = region
         self._call = call
@@ -146,6 +160,10 @@ class Replay:
 
     def state_recipes(self) -> list[InputRecipe]:
         return state_recipes(self._state)
+
+    def number_recipes(self, numbers: Collection[float]) -> list[InputRecipe]:
+        """Other numbers than those that its code finds beside the arguments."""
+        return PlainNumbers(self._state.reachable).recipes(numbers)
 
     def can(self, recipe: InputRecipe) -> bool:
         """Can this version be asked that?"""
@@ -218,6 +236,8 @@ class Replay:
         self._around_it.restore()
         with self._moved(plan, recipe):
             outcome = run(plan, notes, around=lambda: self._around(mode, notes, coverage))
+            if mode == "eager" and self._wary:
+                _keep_left_behind(outcome, plan.state)
         notes.surroundings = self._around_it.changes()
         self._around_it.restore()
         if isinstance(outcome.error, ToolError):
@@ -231,6 +251,15 @@ class Replay:
     @contextlib.contextmanager
     def _moved(self, plan: TrialPlan, recipe: InputRecipe) -> Iterator[None]:
         """The plan begins from another state, if the recipe is about that."""
+        if recipe.kind == PLAIN_NUMBER:
+            # What a version no longer looks at is moved nowhere: it has to give the same.
+            self._state.restore()
+            with PlainNumbers(self._state.reachable).moved(recipe):
+                plan.state = State(model_of(self._region.eager), self._call)
+                yield
+                plan.state.restore()
+            self._state.restore()
+            return
         if recipe.kind not in (OTHER_WEIGHTS, OTHER_MODE):
             yield
             return
@@ -278,6 +307,15 @@ class Replay:
             "train": self.train,
             "seconds": round(outcome.seconds, 6),
         }
+
+
+def _keep_left_behind(outcome: TrialOutcome, state: State) -> None:
+    """What the program changed before it raised. Of what torch raises, compiled code may have left
+    more or less."""
+    if outcome.error is not None and describe_error(outcome.error)["raised"]:
+        for name, leaf in state.changes().items():
+            kept = leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf
+            outcome.values[f"{name}{AFTER}"] = TrialValue("change", kept)
 
 
 def _is_equal(now: Any, before: Any) -> bool:

@@ -25,7 +25,7 @@ def begin() -> Overlay:
     if trial["launched"]:
         separate_streams(Path(path).parent)
         trial["seed"] += env_rank()  # Ranks draw other numbers, as they do without us.
-    overlay = Overlay(trial["files"], trial.get("moved"), trial["absent"])
+    overlay = Overlay(trial["files"], trial.get("moved"), trial["absent"], trial.get("noted"))
     overlay.install()
     if trial.get("watched"):
         watch_lines(Path(path).parent, trial["watched"])
