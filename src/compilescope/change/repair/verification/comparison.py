@@ -78,7 +78,15 @@ class ComparedChange:
 class ChangeComparison:
     """Two versions under way."""
 
-    def __init__(self, bench: Workbench, before: Version, after: Version) -> None:
+    def __init__(
+        self,
+        bench: Workbench,
+        before: Version,
+        after: Version,
+        baseline: TrialBaseline | None = None,
+    ) -> None:
+        """`baseline`: the first version, where several are held against it. It has run already, and
+        the second one need not run in a fresh process."""
         self._bench = bench
         self._version = after
         self._changes = changes_between(before, after)
@@ -86,20 +94,22 @@ class ChangeComparison:
         bench.thorough = True
         bench.watched[before.key] = lines_to_watch(self.code.old)
         bench.watched[after.key] = lines_to_watch(self.code.new)
-        self._baseline = TrialBaseline(bench, before)
+        self._is_shared = baseline is not None
+        self._baseline = baseline or TrialBaseline(bench, before)
         self.result = ComparedChange()
 
     def run_both(self) -> str:
         """Each once, in a fresh process. Why nothing can be compared; empty where something can."""
-        result, bench = self.result, self._bench
-        seen = bench.watch(self._baseline.version, fresh=True)
-        self._baseline = TrialBaseline(bench, self._baseline.version, seen)
-        result.before = seen
+        result, bench, fresh = self.result, self._bench, not self._is_shared
+        if fresh:
+            seen = bench.watch(self._baseline.version, fresh=True)
+            self._baseline = TrialBaseline(bench, self._baseline.version, seen)
+        result.before = seen = self._baseline.captured
         if seen.timed_out:
             return f"the program did not finish within {bench.limit_s:g} s"
         if seen.exit_status < 0:
             return f"the program itself is killed by signal {-seen.exit_status}"
-        result.after = bench.watch(self._version, fresh=True)
+        result.after = bench.watch(self._version, fresh=fresh, light=self._baseline.light)
         self._trial = VersionTrial(bench, self._baseline, self._version, frozenset())
         self._trial.changes = self._changes
         self._trial.after = result.after
@@ -192,7 +202,7 @@ class ChangeComparison:
             yield self._baseline.unsteady_run
             return
         silent = not (self._has_steady_output() if varies else old.strip())
-        ran = self._ran_statements()
+        ran = self.ran_statements()
         inside = [each for each, within in ran if within]
         told = [each for each in (*code.old, *code.new) if not each.is_import]
         if told and not any(each in told for each, _ in ran):
@@ -217,7 +227,7 @@ class ChangeComparison:
 
     # What was compared, and what was not
 
-    def _ran_statements(self) -> list[tuple[ChangedStatement, bool]]:
+    def ran_statements(self) -> list[tuple[ChangedStatement, bool]]:
         """Those that ran, and whether in compiled code."""
         found = []
         for statements, lines in ((self.code.old, self._ran(0)), (self.code.new, self._ran(1))):
@@ -229,7 +239,8 @@ class ChangeComparison:
         probed: ReplayedRun = self._baseline.probed
         captured = self.result.before
         if side:
-            probed = self._bench.probe(self._version, compiled=True, like=probed)
+            light = self._baseline.light
+            probed = self._bench.probe(self._version, compiled=True, like=probed, light=light)
             captured = self.result.after
         lines = dict(probed.lines)
         if captured is not None:
@@ -280,7 +291,7 @@ class ChangeComparison:
             yield "no changed statement: comments, blank lines or docstrings alone"
             return
         every = [*code.old, *code.new]
-        ran = self._ran_statements()
+        ran = self.ran_statements()
         inside = sum(within for _, within in ran)
         where = f"{inside} in compiled code" if inside else "none of them in compiled code"
         yield f"changed statements: {len(ran)} of {len(every)} ran" + (f", {where}" if ran else "")
