@@ -65,7 +65,8 @@ def main() -> int:
         wanted = [
             name
             for name in every_subject()
-            if not options.subjects or any(fnmatch.fnmatch(name, f"*{p}*") for p in options.subjects)
+            if not options.subjects
+            or any(fnmatch.fnmatch(name, f"*{p}*") for p in options.subjects)
         ]
         random.Random(options.seed).shuffle(wanted)
         kinds: list[tuple[Kind, int]] = [

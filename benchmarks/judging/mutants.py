@@ -276,7 +276,9 @@ def _dims(source: Source, node: ast.AST) -> Iterator[Change]:
 def _shapes(source: Source, node: ast.AST) -> Iterator[Change]:
     if isinstance(node, ast.Call) and called(node) in _SHAPED and len(node.args) >= 2:
         # A transposition is the same one either way.
-        if called(node) != "transpose" and not any(isinstance(arg, ast.Starred) for arg in node.args):
+        if called(node) != "transpose" and not any(
+            isinstance(arg, ast.Starred) for arg in node.args
+        ):
             args = [node.args[1], node.args[0], *node.args[2:]]
             yield node, [source.in_place_of(node, changed(node, args=args))]
     if isinstance(node, ast.Call) and called(node) in ("transpose", "permute", "t", "flip"):
@@ -363,7 +365,9 @@ def _gradients(source: Source, node: ast.AST) -> Iterator[Change]:
     method = _method(node)
     if method is not None and method.func.attr == "detach":
         yield method, [source.in_place_of(method, method.func.value)]
-    elif method is not None and method.func.attr in _REDUCED and not _in_condition(source, node):
+    elif (
+        method is not None and method.func.attr in _REDUCED and not _has_gradient_cut(source, node)
+    ):
         detached = ast.Call(ast.Attribute(method, "detach", ast.Load()), [], [])
         yield method, [source.in_place_of(method, detached)]
     if isinstance(node, ast.Attribute) and node.attr in _GRADIENTS:
@@ -399,7 +403,7 @@ def _states(source: Source, node: ast.AST) -> Iterator[Change]:
     yield node, [Edit(*source.span(node), "pass")]
     if isinstance(node, ast.AugAssign) or isinstance(node, ast.Expr):
         segment = source.segment(node)
-        if "\n" not in segment and not segment.startswith("super()"):
+        if "\n" not in segment and not _is_set_once(node):
             yield node, [Edit(*source.span(node), f"{segment}; {segment}")]
     before = _before(source, node)
     if before is not None and _depend(before, node):
@@ -622,10 +626,20 @@ def _depend(one: ast.stmt, other: ast.AST) -> bool:
     return bool(_writes(one) & _named_in(other) or _writes(other) & _named_in(one))
 
 
+def _is_set_once(node: ast.AST) -> bool:
+    """`super().__init__()`, `self.register_buffer(...)`: neither twice nor in another order does it
+    do anything else."""
+    return isinstance(node, ast.Expr) and called(node.value) in _SET_ONCE
+
+
+_SET_ONCE = ("__init__", "register_buffer", "register_parameter", "add_module", "eval", "train")
+
+
 def _writes(node: ast.AST) -> set[str]:
     if isinstance(node, ast.Expr):
         func = node.value.func if isinstance(node.value, ast.Call) else None
-        return {ast.unparse(func.value)} if isinstance(func, ast.Attribute) else set()
+        written = isinstance(func, ast.Attribute) and not _is_set_once(node)
+        return {ast.unparse(func.value)} if written else set()  # type: ignore[union-attr]
     return {
         ast.unparse(each)
         for each in ast.walk(node)
@@ -666,11 +680,16 @@ def _is_stored(node: ast.AST) -> bool:
     return isinstance(getattr(node, "ctx", None), ast.Store)
 
 
-def _in_condition(source: Source, node: ast.AST) -> bool:
-    """Gradients do not flow through a truth."""
+_CUTS = ("item", "detach", "tolist", "numpy", "float", "int", "bool", "print")
+
+
+def _has_gradient_cut(source: Source, node: ast.AST) -> bool:
+    """Gradients do not flow through a truth, nor where they are cut already."""
+    if "detach" in ast.unparse(node):
+        return True
     below = node
     for each in source.above(node):
-        if isinstance(each, (ast.Compare,)):
+        if isinstance(each, ast.Compare) or called(each) in _CUTS:
             return True
         if isinstance(each, (ast.If, ast.While, ast.IfExp)) and below is each.test:
             return True

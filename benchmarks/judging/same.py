@@ -97,10 +97,13 @@ def _temporaries(source: Source, node: ast.AST) -> Iterator[Change]:
             return
         first = f"made_first = {ast.unparse(left)}\n{_indent(node)}"
         new = changed(node.value, left=ast.Name("made_first", ast.Load()))
-        yield node, [
-            Edit(source.span(node)[0], source.span(node)[0], first),
-            Edit(*source.span(node.value), ast.unparse(new)),
-        ]
+        yield (
+            node,
+            [
+                Edit(source.span(node)[0], source.span(node)[0], first),
+                Edit(*source.span(node.value), ast.unparse(new)),
+            ],
+        )
 
 
 def _returned_by_name(source: Source, node: ast.AST) -> Iterator[Change]:
@@ -205,10 +208,13 @@ def _reordered(source: Source, node: ast.AST) -> Iterator[Change]:
         one, other = ast.unparse(before.targets[0]), ast.unparse(node.targets[0])
         names = [{n.id for n in ast.walk(e) if isinstance(n, ast.Name)} for e in (before, node)]
         if one not in names[1] and other not in names[0]:
-            yield node, [
-                Edit(*source.span(before), source.segment(node)),
-                Edit(*source.span(node), source.segment(before)),
-            ]
+            yield (
+                node,
+                [
+                    Edit(*source.span(before), source.segment(node)),
+                    Edit(*source.span(node), source.segment(before)),
+                ],
+            )
 
 
 def _keywords(source: Source, node: ast.AST) -> Iterator[Change]:
@@ -275,7 +281,11 @@ def _annotated(source: Source, node: ast.AST) -> Iterator[Change]:
 
 def _reshaped(source: Source, node: ast.AST) -> Iterator[Change]:
     """Where a view is possible, `reshape` gives it."""
-    if isinstance(node, ast.Call) and called(node) == "view" and isinstance(node.func, ast.Attribute):
+    if (
+        isinstance(node, ast.Call)
+        and called(node) == "view"
+        and isinstance(node.func, ast.Attribute)
+    ):
         by_type = any(isinstance(arg, ast.Attribute) for arg in node.args)
         if not by_type and not is_of_module(node.func) and _is_contiguous(node.func.value):
             func = changed(node.func, attr="reshape")
@@ -292,10 +302,13 @@ def _moved_methods(source: Source, node: ast.AST) -> Iterator[Change]:
     plain = isinstance(before, ast.FunctionDef) and not before.decorator_list
     if plain and isinstance(before, ast.FunctionDef) and not node.decorator_list:
         if before.name != node.name and not before.args.defaults and not node.args.defaults:
-            yield node, [
-                Edit(*source.span(before), source.segment(node)),
-                Edit(*source.span(node), source.segment(before)),
-            ]
+            yield (
+                node,
+                [
+                    Edit(*source.span(before), source.segment(node)),
+                    Edit(*source.span(node), source.segment(before)),
+                ],
+            )
 
 
 def _in_brackets(source: Source, node: ast.AST) -> Iterator[Change]:
@@ -436,5 +449,3 @@ def _is_global(source: Source, node: ast.AST, name: str) -> bool:
     return function is None or any(
         isinstance(each, (ast.Global, ast.Nonlocal)) and name in each.names for each in inner
     )
-
-

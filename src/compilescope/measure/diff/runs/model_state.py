@@ -298,6 +298,19 @@ class State:
                 found[name] = now
         return found
 
+    def replaced(self) -> dict[str, torch.Tensor]:
+        """By name: tensors that were put where another one was, or nothing."""
+        found: dict[str, torch.Tensor] = {}
+        for (name, _), (held, before) in zip(
+            self.reachable.containers, self._containers, strict=True
+        ):
+            found.update(
+                (each, now)
+                for each, now in _changed_items(name, held, before).items()
+                if isinstance(now, torch.Tensor)
+            )
+        return found
+
     def before(self, name: str) -> Any:
         """What `changes` would have called by this name; `MISSING` where nothing was."""
         owner = name.removeprefix(GRADIENT)

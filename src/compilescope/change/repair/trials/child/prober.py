@@ -94,7 +94,7 @@ _PATIENCE_S, _PATIENCE = 5.0, 20
 loop that does not end must cost little, and a busy machine must not look like one."""
 _PATIENCE_COMPILED_S = 30.0
 """The same for a version that is held against the original, which compiles in that time. Chosen."""
-_EXACT = ("recorded", "values", "scaled", "first-size", "shifted", "weights")
+_EXACT = ("recorded", "values", "scaled", "first-size", "shifted", "weights", "trained")
 
 
 @contextlib.contextmanager

@@ -21,11 +21,14 @@ from compilescope.measure.tensors.structure import argument_leaves
 
 RECORDED, OTHER_WEIGHTS, OTHER_MODE = "recorded", "weights", "mode"
 """The arguments as they were; with the weights moved, with `training` the other way."""
+TRAINED = "trained"
+"""The arguments as they were, but that they require gradients."""
+_AS_RECORDED = (RECORDED, OTHER_WEIGHTS, OTHER_MODE, TRAINED)
 _FLAGS = 6
 """So many arguments that are plain numbers are varied. Chosen: each costs one or two more replays
 of the region."""
 _INTEGERS = ("near", "whole", "extreme", "large")
-_HARMLESS = (RECORDED, OTHER_WEIGHTS, OTHER_MODE, "drawn")
+_HARMLESS = (*_AS_RECORDED, "drawn")
 
 
 class InputRecipe(NamedTuple):
@@ -44,6 +47,7 @@ class InputRecipe(NamedTuple):
             if self.amount
             else "other weights and buffers",
             OTHER_MODE: "`training` the other way",
+            TRAINED: "inputs that require gradients",
             "values": "other values",
             "drawn": "the recorded values in another order",
             "scaled": f"values times {self.amount:g}",
@@ -95,6 +99,8 @@ def usual_recipes(
         if first and thorough:
             recipes += [InputRecipe("half-nan", 7), InputRecipe("half-infinity", 8)]
             recipes += [InputRecipe("all-nan")]
+        if thorough and torch.is_grad_enabled() and any(map(_can_be_trained, tensors)):
+            recipes += [InputRecipe(TRAINED)]
     elif tensors:
         recipes += [InputRecipe("values", 1), InputRecipe("filled")]
     if first:
@@ -106,6 +112,10 @@ def usual_recipes(
             InputRecipe("empty"),
         ]
     return recipes + (list(_flags(arguments)) if first else [])
+
+
+def _can_be_trained(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() and not tensor.requires_grad
 
 
 def _of_integers(tensors: list[torch.Tensor]) -> list[InputRecipe]:
@@ -155,7 +165,7 @@ def prepare(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The inputs. `forms`: how the version that they are to be like handed its numbers in; `lists`:
     the sizes of the tensors in its lists, which may be one tensor here."""
-    if recipe.kind in (RECORDED, OTHER_WEIGHTS, OTHER_MODE):
+    if recipe.kind in _AS_RECORDED:
         return arguments.args, arguments.kwargs
     if recipe.kind == "flag":
         return _with_flag(arguments, recipe)

@@ -30,6 +30,7 @@ from compilescope.change.repair.trials.child.notes import CallNotes, describe_er
 from compilescope.change.repair.trials.child.recipes import (
     OTHER_MODE,
     OTHER_WEIGHTS,
+    TRAINED,
     InputRecipe,
     prepare,
 )
@@ -207,7 +208,8 @@ class Replay:
             state=self._state,
             arguments=CopiedArguments(args, kwargs, self._state.own),
             randomness=self._randomness,
-            train=self.train,
+            train=self.train or recipe.kind == TRAINED,
+            input_gradients=recipe.kind == TRAINED,
         )
 
     def _kept(
@@ -221,7 +223,7 @@ class Replay:
         notes.surroundings = self._around_it.changes()
         self._around_it.restore()
         if isinstance(outcome.error, ToolError):
-            if not (outcome.values and plan.train):
+            if not plan.train:
                 raise outcome.error
             # On these inputs no output requires a gradient, which is not the program's error.
             plan.train = False
@@ -267,6 +269,7 @@ class Replay:
             "lists": self._keeper.keep(TrialOutcome(values=lists)) if lists else "",
             "error": describe_error(error) if error is not None else None,
             "aliases": notes.aliases,
+            "replaced": notes.replaced,
             "gradients": notes.gradients,
             "printed": notes.printed,
             "surroundings": notes.surroundings,
