@@ -43,7 +43,8 @@ class ReplayDifference:
     """Something that a caller could see, and that is not the same."""
 
     aspect: str
-    """`values`, `errors`, `aliases`, `gradients`, `printed`, `random`, `replaced`, `surroundings`."""
+    """`values`, `errors`, `aliases`, `gradients`, `printed`, `random`, `replaced` or
+    `surroundings`."""
     path: str
     verdict: Verdict
     """`fail` or `unknown`."""

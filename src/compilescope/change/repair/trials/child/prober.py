@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import math
 import os
 import signal
 import sys
@@ -35,6 +36,7 @@ from compilescope.change.repair.trials.child.recipes import (
     family_of,
     is_whole,
     more_recipes,
+    on_other_values,
     usual_recipes,
     without_fatal,
 )
@@ -89,6 +91,13 @@ doubling."""
 _HUNT_S = 20.0
 """For all regions together. Chosen: time that is only spent where a side of a branch was never
 taken, against patches that stay unverified because of it."""
+_BORDERS, _SECANTS = 4, 4
+"""So many comparisons are looked at, so many times each. Chosen: what is compared mostly is linear
+in the inputs, and one step then is enough."""
+_AT_BORDER = 1e-3
+"""Of what was left to it at first. Chosen: nearer than the inputs beside it are."""
+_BESIDE = 0.03
+"""Relative. Chosen: less than limits differ by that somebody chose."""
 _PATIENCE_S, _PATIENCE = 5.0, 20
 """Made-up inputs may take so many seconds, and so many times what the recorded ones took. Chosen: a
 loop that does not end must cost little, and a busy machine must not look like one."""
@@ -305,6 +314,8 @@ class Prober:
                 self._ask_one(replay, entry, recipe, compile_too)
         if first and not self._compiled and not self._follows:
             self._hunt(replay, entry)
+            if self._thorough:
+                self._ask_at_borders(replay, entry)
 
     def _asking(
         self, entry: dict[str, Any], recipe: InputRecipe
@@ -344,6 +355,7 @@ class Prober:
             replay.arguments, sizes=self._sizes, first=first, thorough=self._thorough
         )
         more = replay.state_recipes() if first else []
+        more += on_other_values(more) if self._thorough and replay.arguments.tensors() else []
         fatal = self._fatal.get(entry["region"], ())
         entry["fatal"] = list(fatal)
         return [(recipe, True) for recipe in without_fatal([*usual, *more], fatal)]
@@ -369,6 +381,53 @@ class Prober:
                     entry["replays"].append(replay.eagerly(recipe))
             self._hunted += time.monotonic() - begun
 
+    def _ask_at_borders(self, replay: Replay, entry: dict[str, Any]) -> None:
+        """Values times what makes two sides of a comparison equal, or a little more or less: there
+        `<` and `<=` differ, and a limit from one beside it."""
+        fatal = self._fatal.get(entry["region"], ())
+        if "values" in fatal or not any(t.is_floating_point() for t in replay.arguments.tensors()):
+            return
+        once, twice = (self._margins(replay, entry, amount) for amount in (1.0, 2.0))
+        for place in list(once)[:_BORDERS]:
+            points = [(1.0, once[place]), (2.0, twice.get(place, once[place]))]
+            for _ in range(_SECANTS):
+                (before, was), (now, left) = points[-2:]
+                step = left * (now - before) / (left - was) if left != was else 0.0
+                if not step or not math.isfinite(step):
+                    break
+                margins = self._margins(replay, entry, now - step)
+                points.append((now - step, margins.get(place, left)))
+            border, left = min(points, key=lambda point: abs(point[1]))
+            if abs(left) > _AT_BORDER * abs(once[place]):
+                continue
+            beside = _BESIDE * (abs(border) or 1.0)
+            for amount in (border, border + beside, border - beside):
+                recipe = InputRecipe("border", amount=amount)
+                with self._asking(entry, recipe):
+                    kept = self._within(entry, recipe, lambda: replay.eagerly(recipe))  # noqa: B023
+                    entry["replays"] += [kept] if kept is not None else []
+
+    def _margins(self, replay: Replay, entry: dict[str, Any], amount: float) -> dict[Any, float]:
+        """To the border of each comparison. No side of a branch counts as taken by it."""
+        recipe, found = InputRecipe("border", amount=amount), dict[Any, float]()
+        known = self._taken()
+        self._coverage.margins = found
+        try:
+            with self._asking(entry, recipe):
+                self._within(entry, recipe, lambda: replay.glance(recipe, self._coverage))
+        finally:
+            self._coverage.margins = None
+            self._forget_all_but(known)
+        return {place: left for place, left in found.items() if math.isfinite(left)}
+
+    def _taken(self) -> dict[int, set[Any]]:
+        kept = [*self._coverage.branches(), *self._coverage.values()]
+        return {id(branch): set(branch.taken) for _, branch in kept}
+
+    def _forget_all_but(self, known: dict[int, set[Any]]) -> None:
+        for _, branch in (*self._coverage.branches(), *self._coverage.values()):
+            branch.taken.intersection_update(known.get(id(branch), ()))
+
     def _within(
         self, entry: dict[str, Any], recipe: InputRecipe, ask: Callable[[], _T]
     ) -> _T | None:
@@ -379,14 +438,12 @@ class Prober:
         patience = self._patience_s
         if self._follows:
             patience = max(patience, _PATIENCE_COMPILED_S)
-        kept = [*self._coverage.branches(), *self._coverage.values()]
-        known = {id(branch): set(branch.taken) for _, branch in kept}
+        known = self._taken()
         try:
             with ending_within(patience if made_up else None):
                 found = ask()
         except Endless:
-            for _, branch in (*self._coverage.branches(), *self._coverage.values()):
-                branch.taken.intersection_update(known.get(id(branch), ()))
+            self._forget_all_but(known)
             entry.setdefault("endless", []).append(recipe.words())
             return None
         if recipe.kind == "recorded":

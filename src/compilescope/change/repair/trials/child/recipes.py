@@ -24,6 +24,9 @@ RECORDED, OTHER_WEIGHTS, OTHER_MODE = "recorded", "weights", "mode"
 TRAINED = "trained"
 """The arguments as they were, but that they require gradients."""
 _AS_RECORDED = (RECORDED, OTHER_WEIGHTS, OTHER_MODE, TRAINED)
+OTHER_VALUES = "values"
+"""The target of a recipe of these that is about other values too: recorded ones may be all alike,
+and hide what a state makes of them."""
 _FLAGS = 6
 """So many arguments that are plain numbers are varied. Chosen: each costs one or two more replays
 of the region."""
@@ -41,6 +44,10 @@ class InputRecipe(NamedTuple):
     """The argument that is meant, where it is one."""
 
     def words(self) -> str:
+        told = self._words()
+        return f"{told}, other values" if self.target == OTHER_VALUES else told
+
+    def _words(self) -> str:
         told = {
             RECORDED: "the recorded inputs",
             OTHER_WEIGHTS: f"weights and buffers times {self.amount:g}"
@@ -51,6 +58,7 @@ class InputRecipe(NamedTuple):
             "values": "other values",
             "drawn": "the recorded values in another order",
             "scaled": f"values times {self.amount:g}",
+            "border": "values at the border of a comparison",
             "shifted": f"values shifted by {self.amount:g}",
             "filled": f"all values {self.amount:g}",
             "nan": "NaN among the values",
@@ -73,7 +81,7 @@ def family_of(recipe: InputRecipe) -> str:
     """Inputs that are refused together: what is beyond the range of one kernel for one of them,
     mostly is for the others. Empty for those that hold nothing which was not there."""
     other_scale = recipe.kind == OTHER_WEIGHTS and recipe.amount
-    if recipe.kind in _HARMLESS and not other_scale:
+    if recipe.kind in _HARMLESS and not other_scale and recipe.target != OTHER_VALUES:
         return ""
     return "integers" if recipe.kind in _INTEGERS else "values"
 
@@ -100,7 +108,7 @@ def usual_recipes(
             recipes += [InputRecipe("half-nan", 7), InputRecipe("half-infinity", 8)]
             recipes += [InputRecipe("all-nan")]
         if thorough and torch.is_grad_enabled() and any(map(_can_be_trained, tensors)):
-            recipes += [InputRecipe(TRAINED)]
+            recipes += [InputRecipe(TRAINED), InputRecipe(TRAINED, 9, target=OTHER_VALUES)]
     elif tensors:
         recipes += [InputRecipe("values", 1), InputRecipe("filled")]
     if first:
@@ -112,6 +120,11 @@ def usual_recipes(
             InputRecipe("empty"),
         ]
     return recipes + (list(_flags(arguments)) if first else [])
+
+
+def on_other_values(recipes: Iterable[InputRecipe]) -> list[InputRecipe]:
+    """The same states, met with other values."""
+    return [recipe._replace(seed=recipe.seed or 9, target=OTHER_VALUES) for recipe in recipes]
 
 
 def _can_be_trained(tensor: torch.Tensor) -> bool:
@@ -165,6 +178,8 @@ def prepare(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The inputs. `forms`: how the version that they are to be like handed its numbers in; `lists`:
     the sizes of the tensors in its lists, which may be one tensor here."""
+    if recipe.target == OTHER_VALUES:
+        recipe = InputRecipe("values", recipe.seed)
     if recipe.kind in _AS_RECORDED:
         return arguments.args, arguments.kwargs
     if recipe.kind == "flag":
@@ -378,6 +393,7 @@ _FLOATS: dict[str, Maker] = {
     "all-nan": lambda flat, *_: torch.full_like(flat, float("nan")),
     "values": _alike,
     "scaled": lambda flat, recipe, _: flat * recipe.amount,
+    "border": lambda flat, recipe, _: flat * recipe.amount,
     "shifted": lambda flat, recipe, _: flat + recipe.amount,
     "filled": lambda flat, recipe, _: torch.full_like(flat, recipe.amount),
     "nan": _planted,
