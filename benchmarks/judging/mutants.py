@@ -343,7 +343,7 @@ def _in_place(source: Source, node: ast.AST) -> Iterator[Change]:
     if method is not None and method.func.attr.endswith("_") and method.func.attr[:-1].isalpha():
         func = changed(method.func, attr=method.func.attr[:-1])
         yield method, [source.in_place_of(method, changed(method, func=func))]
-    elif method is not None and method.func.attr in _HAVE_IN_PLACE:
+    elif method is not None and method.func.attr in _HAVE_IN_PLACE and _is_held(method.func):
         func = changed(method.func, attr=f"{method.func.attr}_")
         yield method, [source.in_place_of(method, changed(method, func=func))]
     if isinstance(node, ast.AugAssign):
@@ -356,6 +356,11 @@ def _in_place(source: Source, node: ast.AST) -> Iterator[Change]:
             if ast.unparse(value.left) == ast.unparse(target):
                 new_step = ast.AugAssign(target, value.op, value.right)
                 yield node, [_statement(source, node, new_step)]
+
+
+def _is_held(func: ast.Attribute) -> bool:
+    """What was just computed nobody else sees."""
+    return isinstance(func.value, (ast.Name, ast.Attribute, ast.Subscript))
 
 
 _HAVE_IN_PLACE = ("add", "mul", "sub", "div", "clamp", "relu", "neg", "exp", "sqrt", "sigmoid")

@@ -66,6 +66,8 @@ class InputRecipe(NamedTuple):
             "half-nan": "NaN in half of the values",
             "half-infinity": "infinities in half of the values",
             "all-nan": "all values NaN",
+            "half-zero": "zeros in half of the values",
+            "wider": "other values, farther apart",
             "first-size": f"a first size {self.amount:+g}",
             "empty": "empty tensors",
             "extreme": "the largest integers",
@@ -106,7 +108,8 @@ def usual_recipes(
             recipes += [InputRecipe("scaled", amount=100.0), InputRecipe("scaled", amount=0.01)]
         if first and thorough:
             recipes += [InputRecipe("half-nan", 7), InputRecipe("half-infinity", 8)]
-            recipes += [InputRecipe("all-nan")]
+            recipes += [InputRecipe("all-nan"), InputRecipe("half-zero", 11)]
+            recipes += [InputRecipe("wider", seed) for seed in (12, 13, 14)]
         if thorough and torch.is_grad_enabled() and any(map(_can_be_trained, tensors)):
             recipes += [InputRecipe(TRAINED), InputRecipe(TRAINED, 9, target=OTHER_VALUES)]
     elif tensors:
@@ -387,7 +390,25 @@ def _spread(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator)
     return values
 
 
+_WIDER = 3.0
+"""Chosen: sums of the values then have either sign, and most values lie beyond the recorded ones."""
+
+
+def _wider(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator) -> torch.Tensor:
+    values = _alike(flat, recipe, generator)
+    if values.is_complex() or not values.numel():
+        return values
+    values = values.to(torch.promote_types(values.dtype, torch.float32))
+    values = values.mean() + (values - values.mean()) * _WIDER
+    if recipe.kind == "half-zero":
+        draws = torch.rand(flat.shape, generator=generator, device="cpu")
+        values[draws <= draws.min().clamp(min=0.5)] = 0.0
+    return values
+
+
 _FLOATS: dict[str, Maker] = {
+    "half-zero": _wider,
+    "wider": _wider,
     "half-nan": _spread,
     "half-infinity": _spread,
     "all-nan": lambda flat, *_: torch.full_like(flat, float("nan")),
