@@ -98,7 +98,7 @@ def usual_recipes(
     arguments: CopiedArguments, *, sizes: bool, first: bool, thorough: bool = False
 ) -> list[InputRecipe]:
     """The questions that every region is asked; `first`: all of them, else a few. `thorough`: also
-    what only a change by anybody is asked. A single NaN may lie beside all that a mask covers."""
+    what only a change by anybody is asked."""
     recipes = [InputRecipe(RECORDED)]
     tensors = arguments.tensors()
     if any(t.is_floating_point() or t.is_complex() for t in tensors):
@@ -106,12 +106,7 @@ def usual_recipes(
         if first:
             recipes += [InputRecipe("filled"), InputRecipe("nan", 2), InputRecipe("infinity", 3)]
             recipes += [InputRecipe("scaled", amount=100.0), InputRecipe("scaled", amount=0.01)]
-        if first and thorough:
-            recipes += [InputRecipe("half-nan", 7), InputRecipe("half-infinity", 8)]
-            recipes += [InputRecipe("all-nan"), InputRecipe("half-zero", 11)]
-            recipes += [InputRecipe("wider", seed) for seed in (12, 13, 14)]
-        if thorough and torch.is_grad_enabled() and any(map(_can_be_trained, tensors)):
-            recipes += [InputRecipe(TRAINED), InputRecipe(TRAINED, 9, target=OTHER_VALUES)]
+        recipes += _of_anyone(tensors, first) if thorough else []
     elif tensors:
         recipes += [InputRecipe("values", 1), InputRecipe("filled")]
     if first:
@@ -123,6 +118,20 @@ def usual_recipes(
             InputRecipe("empty"),
         ]
     return recipes + (list(_flags(arguments)) if first else [])
+
+
+def _of_anyone(tensors: list[torch.Tensor], first: bool) -> list[InputRecipe]:
+    """What only a change by anybody is asked. A single NaN may lie beside all that a mask covers,
+    and what is recorded may need no gradient, and hold no zero."""
+    recipes = []
+    if first:
+        recipes += [InputRecipe("half-nan", 7), InputRecipe("half-infinity", 8)]
+        recipes += [InputRecipe("all-nan")]
+        recipes += [InputRecipe("wider", seed) for seed in (12, 13, 14)]
+    recipes += [InputRecipe("half-zero", 11)]
+    if torch.is_grad_enabled() and any(map(_can_be_trained, tensors)):
+        recipes += [InputRecipe(TRAINED), InputRecipe(TRAINED, 9, target=OTHER_VALUES)]
+    return recipes
 
 
 def on_other_values(recipes: Iterable[InputRecipe]) -> list[InputRecipe]:
@@ -391,7 +400,7 @@ def _spread(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator)
 
 
 _WIDER = 3.0
-"""Chosen: sums of the values then have either sign, and most values lie beyond the recorded ones."""
+"""Chosen: their sums then have either sign, and most lie beyond the recorded ones."""
 
 
 def _wider(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator) -> torch.Tensor:
