@@ -389,14 +389,20 @@ def _planted(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator
 
 
 def _spread(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator) -> torch.Tensor:
-    draws = torch.rand(flat.shape, generator=generator, device="cpu")
+    ranks = _ranks(flat, generator)
     values = flat.clone()
     if recipe.kind == "half-nan":
-        values[draws < 0.5] = float("nan")
+        values[ranks < 0.5] = float("nan")
     else:
-        values[draws < 0.25] = float("inf")
-        values[draws > 0.75] = -float("inf")
+        values[ranks < 0.25] = float("inf")
+        values[ranks > 0.75] = -float("inf")
     return values
+
+
+def _ranks(flat: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """From 0 to 1 in a drawn order: of two elements one is in either half."""
+    draws = torch.rand(flat.shape, generator=generator, device="cpu")
+    return draws.argsort().argsort() / max(flat.numel(), 1)
 
 
 _WIDER = 3.0
@@ -410,8 +416,7 @@ def _wider(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator) 
     values = values.to(torch.promote_types(values.dtype, torch.float32))
     values = values.mean() + (values - values.mean()) * _WIDER
     if recipe.kind == "half-zero":
-        draws = torch.rand(flat.shape, generator=generator, device="cpu")
-        values[draws <= draws.min().clamp(min=0.5)] = 0.0
+        values[_ranks(flat, generator) < 0.5] = 0.0
     return values
 
 
