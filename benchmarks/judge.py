@@ -28,7 +28,7 @@ import random
 import resource
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +37,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 import msgspec
 from judging.case import (
     GROUPS,
+    Answer,
     Judged,
+    Kept,
     Kind,
-    LeftOut,
     Row,
     as_line,
     every_subject,
@@ -50,6 +51,9 @@ from judging.case import (
     stale_reviews,
     wrongly_rejected,
 )
+from judging.subject import asked_of, judge_subject
+
+from compilescope.change.repair.trials.warm.parent import WarmParent
 
 _PER_SUBJECT = 8
 _SAME_PER_SUBJECT = 2
@@ -59,41 +63,43 @@ Kinds = Sequence[tuple[Kind, int]]
 
 def main() -> int:
     options = _parsed()
-    judged, left = read_kept(options.keep) if options.keep else ([], [])
+    kept = read_kept(options.keep)
     begun = time.monotonic()
     if not options.only_table:
-        wanted = [
-            name
-            for name in every_subject()
-            if not options.subjects
-            or any(fnmatch.fnmatch(name, f"*{p}*") for p in options.subjects)
-        ]
-        random.Random(options.seed).shuffle(wanted)
-        kinds: list[tuple[Kind, int]] = [
-            ("mutant", options.per_subject),
-            ("same", options.same_per_subject),
-        ]
-        known = frozenset(each.key for each in judged)
-        gone = {each.subject for each in left}
-        wanted = [name for name in wanted if name not in gone]
-        with contextlib.suppress(KeyboardInterrupt), _kept(options.keep) as keep:
-            answers = _answers(wanted, kinds, options.seed, known, options.jobs)
-            number = 0
-            for answer in answers:
-                keep(as_line(answer))
-                if isinstance(answer, LeftOut):
-                    left.append(answer)
-                else:
-                    judged.append(answer)
-                    number += 1
-                    if not options.quiet:
-                        print(_progress(answer, len(judged)), file=sys.stderr, flush=True)
-                if options.limit and number >= options.limit:
-                    answers.close()
-                    break
+        with contextlib.suppress(KeyboardInterrupt):
+            _ask(options, kept)
     took = _Took(time.monotonic() - begun, _cpu_s())
-    wrong = _told(judged, left, took, options.json)
-    return 1 if wrong else 0
+    return 1 if _told(kept, took, as_json=options.json) else 0
+
+
+def _ask(options: argparse.Namespace, kept: Kept) -> None:
+    """Adds to what is kept, here and in the file."""
+    kinds: Kinds = [("mutant", options.per_subject), ("same", options.same_per_subject)]
+    asked = asked_of(kinds, options.seed)
+    gone = {each.subject for each in kept.left} | {s for s, was in kept.finished if was == asked}
+    wanted = [name for name in every_subject() if name not in gone and _is_meant(name, options)]
+    random.Random(options.seed).shuffle(wanted)
+    known = frozenset(each.key for each in kept.judged)
+    number = 0
+    with (
+        _written(options.keep) as write,
+        contextlib.closing(_answers(wanted, kinds, options.seed, known, options.jobs)) as answers,
+    ):
+        for answer in answers:
+            kept.add(answer)
+            write(as_line(answer))
+            if not isinstance(answer, Judged):
+                continue
+            number += 1
+            if not options.quiet:
+                print(_progress(answer, len(kept.judged)), file=sys.stderr, flush=True)
+            if options.limit and number >= options.limit:
+                break
+
+
+def _is_meant(name: str, options: argparse.Namespace) -> bool:
+    patterns = options.subjects
+    return not patterns or any(fnmatch.fnmatch(name, f"*{each}*") for each in patterns)
 
 
 def _parsed() -> argparse.Namespace:
@@ -114,7 +120,7 @@ def _parsed() -> argparse.Namespace:
 
 
 @contextlib.contextmanager
-def _kept(path: Path | None) -> Iterator[Any]:
+def _written(path: Path | None) -> Iterator[Any]:
     if path is None:
         yield lambda line: None
         return
@@ -124,7 +130,7 @@ def _kept(path: Path | None) -> Iterator[Any]:
 
 def _answers(
     subjects: Sequence[str], kinds: Kinds, seed: int, known: frozenset[str], jobs: int
-) -> Iterator[Judged | LeftOut]:
+) -> Generator[Answer, None, None]:
     asked = [(subject, kinds, seed, known) for subject in subjects]
     if jobs <= 1:
         for each in asked:
@@ -136,14 +142,13 @@ def _answers(
             yield from found
 
 
-_warm: Any = None
+_warm: WarmParent | None = None
 
 
-def _judge(
-    subject: str, kinds: Kinds, seed: int, known: frozenset[str]
-) -> Iterator[Judged | LeftOut]:
-    from compilescope.change.repair.trials.warm.parent import WarmParent
+def _judge(subject: str, kinds: Kinds, seed: int, known: frozenset[str]) -> Iterator[Answer]:
     from judging.subject import judge_subject
+
+    from compilescope.change.repair.trials.warm.parent import WarmParent
 
     global _warm
     if _warm is None or _warm.reason:
@@ -151,7 +156,7 @@ def _judge(
     yield from judge_subject(subject, _warm, kinds, seed, known)
 
 
-def _judge_all(asked: tuple[str, Kinds, int, frozenset[str]]) -> list[Judged | LeftOut]:
+def _judge_all(asked: tuple[str, Kinds, int, frozenset[str]]) -> list[Answer]:
     return list(_judge(*asked))
 
 
@@ -179,9 +184,8 @@ def _progress(answer: Judged, number: int) -> str:
     return f"{number:5} {what:11} {answer.seconds:5.1f} s  {answer.operator}: {where}  {change}"
 
 
-def _told(
-    judged: Sequence[Judged], left: Sequence[LeftOut], took: _Took, as_json: bool
-) -> list[str]:
+def _told(kept: Kept, took: _Took, *, as_json: bool) -> list[str]:
+    judged, left = kept.judged, kept.left
     mutants = [each for each in judged if each.kind == "mutant"]
     same = [each for each in judged if each.kind == "same"]
     rows = rows_of(mutants)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -78,6 +79,16 @@ class LeftOut(msgspec.Struct, frozen=True):
     left_out: str
 
 
+class Finished(msgspec.Struct, frozen=True):
+    """A program of which all was judged that was asked for."""
+
+    finished: str
+    asked: str
+
+
+Answer = Judged | LeftOut | Finished
+
+
 class Reviewed(msgspec.Struct, frozen=True, kw_only=True):
     """What a reader of the two texts says of one that was let through."""
 
@@ -108,19 +119,32 @@ def stale_reviews() -> list[Reviewed]:
     return [row for row in rows if row.key not in made]
 
 
-def read_kept(path: Path) -> tuple[list[Judged], list[LeftOut]]:
+class Kept(NamedTuple):
+    """What was answered so far."""
+
+    judged: list[Judged]
+    left: list[LeftOut]
+    finished: set[tuple[str, str]]
+    """Program, and what was asked."""
+
+    def add(self, answer: Answer) -> None:
+        if isinstance(answer, Judged):
+            self.judged.append(answer)
+        elif isinstance(answer, LeftOut):
+            self.left.append(answer)
+        else:
+            self.finished.add((answer.finished, answer.asked))
+
+
+def read_kept(path: Path | None) -> Kept:
     """Lines of JSON; one that was cut off is no answer."""
-    judged: list[Judged] = []
-    left: list[LeftOut] = []
-    for line in path.read_bytes().splitlines() if path.exists() else ():
-        try:
-            if b'"left_out"' in line:
-                left.append(msgspec.json.decode(line, type=LeftOut))
-            else:
-                judged.append(msgspec.json.decode(line, type=Judged))
-        except msgspec.DecodeError:
-            continue
-    return judged, left
+    kept = Kept([], [], set())
+    for line in path.read_bytes().splitlines() if path is not None and path.exists() else ():
+        kinds = {b'"left_out"': LeftOut, b'"finished"': Finished}
+        kind = next((each for mark, each in kinds.items() if mark in line), Judged)
+        with contextlib.suppress(msgspec.DecodeError):
+            kept.add(msgspec.json.decode(line, type=kind))
+    return kept
 
 
 class Row(NamedTuple):
@@ -175,5 +199,5 @@ def wrongly_rejected(judged: Iterable[Judged]) -> Iterator[Judged]:
             yield each
 
 
-def as_line(row: Judged | LeftOut) -> str:
+def as_line(row: Answer) -> str:
     return json.dumps(msgspec.to_builtins(row)) + "\n"

@@ -74,9 +74,9 @@ class Source:
         """An expression for another one; in brackets, where it is part of one."""
         text = ast.unparse(new)
         inside = isinstance(self.parents.get(node), (ast.expr, ast.keyword))
-        if inside and not isinstance(new, _ATOMS):
-            text = f"({text})"
-        elif isinstance(new, ast.Tuple) and not isinstance(self.parents.get(node), ast.Return):
+        if (inside and not isinstance(new, _ATOMS)) or (
+            isinstance(new, ast.Tuple) and not isinstance(self.parents.get(node), ast.Return)
+        ):
             text = f"({text})"
         return Edit(*self.span(node), text)
 

@@ -406,7 +406,7 @@ def _states(source: Source, node: ast.AST) -> Iterator[Change]:
     if not _is_update(node):
         return
     yield node, [Edit(*source.span(node), "pass")]
-    if isinstance(node, ast.AugAssign) or isinstance(node, ast.Expr):
+    if isinstance(node, (ast.AugAssign, ast.Expr)):
         segment = source.segment(node)
         if "\n" not in segment and not _is_set_once(node):
             yield node, [Edit(*source.span(node), f"{segment}; {segment}")]
@@ -591,13 +591,13 @@ def _is_dim(source: Source, node: ast.AST) -> bool:
 def _is_special(source: Source, node: ast.Constant) -> bool:
     """Another operator is about it."""
     parent = source.parents.get(node)
-    if isinstance(parent, ast.arguments) or (isinstance(parent, ast.Expr)):
+    if isinstance(parent, (ast.arguments, ast.Expr)):
         return True
     if isinstance(parent, ast.keyword) and parent.arg in (*_DIMS, "keepdim", "backend"):
         return True
     if isinstance(parent, ast.UnaryOp) and _is_dim(source, parent):
         return True
-    if isinstance(parent, ast.Subscript) or isinstance(parent, ast.Slice):
+    if isinstance(parent, (ast.Subscript, ast.Slice)):
         return True
     return _is_dim(source, node)
 

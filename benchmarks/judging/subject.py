@@ -1,7 +1,8 @@
 """A program as the judge's original: recorded once, then held against each change of it.
 
-What is asked is what `verify` asks, in forks of a warm process and without Inductor. What replays
-show is asked first: where they differ, `verify` says that it is changed, whatever else it finds.
+What is asked is what `verify` asks, in forks of a warm process and without Inductor. Eager replays
+come first: where they differ, `verify` says that it is changed, whatever else it finds. All of it
+is asked where they do not.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from compilescope.change.repair.trials.workbench import Workbench
 from compilescope.change.repair.verification.changed_lines import changed_code, lines_to_watch
 from compilescope.change.repair.verification.comparison import ChangeComparison
 from compilescope.instrument.recorder.target import Target
-from judging.case import ROOT, Case, Judged, Kind, LeftOut, cases_of
+from judging.case import ROOT, Answer, Case, Finished, Judged, Kind, LeftOut, cases_of
 from judging.mutants import draw
 
 _LIMIT_S = 300.0
@@ -111,7 +112,14 @@ class JudgedSubject:
         changes = changes_between(baseline.version, version)
         bench.watched[version.key] = lines_to_watch(changed_code(changes).new)
         found = compare_values(
-            bench, baseline, version, changes, frozenset(), light=True, by_anyone=True
+            bench,
+            baseline,
+            version,
+            changes,
+            frozenset(),
+            light=True,
+            by_anyone=True,
+            compiled=False,
         )
         failed = [check for check in found.checks if check.verdict == "fail"]
         if failed:
@@ -132,7 +140,7 @@ def judge_subject(
     kinds: Sequence[tuple[Kind, int]],
     seed: int,
     known: frozenset[str],
-) -> Iterator[Judged | LeftOut]:
+) -> Iterator[Answer]:
     """So many of each kind, but for those that are known."""
     os.chdir(ROOT)
     try:
@@ -142,5 +150,10 @@ def judge_subject(
                 for case in judge.drawn(kind, number, seed):
                     if case.key not in known:
                         yield judge.judged(case)
+        yield Finished(subject, asked_of(kinds, seed))
     except LeftOutError as error:
         yield LeftOut(subject, str(error))
+
+
+def asked_of(kinds: Sequence[tuple[Kind, int]], seed: int) -> str:
+    return " ".join([*(f"{number} {kind}" for kind, number in kinds), f"seed {seed}"])

@@ -93,6 +93,7 @@ def judge_version(asked: dict[str, Any]) -> Any:
     comparison = _Comparison(
         original, compiled, again, probed, allows, found, by_anyone=asked["by_anyone"]
     )
+    comparison.modes = asked.get("modes", comparison.modes)
     try:
         comparison.compare_all()
     except Needs as needed:
@@ -178,6 +179,7 @@ class _Comparison:
         self._theirs = {(c["region"], c["call"]): c for c in probed.calls}
         self._asked = 0
         self._by_anyone = by_anyone
+        self.modes = ["eager", "compiled"]
         self._wrong: list[_WrongReplay] = []
 
     def compare_all(self) -> None:
@@ -238,7 +240,7 @@ class _Comparison:
                 continue
             exact = ours.get(recipe, "exact")
             anchor = (ours, exact) if exact is not None else None
-            for mode in ("eager", "compiled"):
+            for mode in self.modes:
                 replay = theirs.get(recipe, mode)
                 if replay is None:
                     if mode == "compiled" and recipe[0] == RECORDED:
@@ -258,7 +260,7 @@ class _Comparison:
                 if wrong:
                     self._report(call, recipe, mode, wrong)
                     return
-                is_last = mode == "compiled" or recipe[0] in EAGER_ALONE
+                is_last = mode == self.modes[-1] or recipe[0] in EAGER_ALONE
                 if is_last and self._key(call, recipe) not in self._found.skipped:
                     self._asked += 1
                     self._found.inputs.append(InputRecipe(*recipe).words())

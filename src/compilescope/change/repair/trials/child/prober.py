@@ -329,7 +329,9 @@ class Prober:
     def _ask_one(
         self, replay: Replay, entry: dict[str, Any], recipe: InputRecipe, compile_too: bool
     ) -> None:
-        coverage = None if self._compiled else self._coverage
+        # Of branches and of float64 numbers only the original's are asked for.
+        first = not (self._compiled or self._follows)
+        coverage = self._coverage if first else None
         kept = self._within(entry, recipe, lambda: replay.eagerly(recipe, coverage))
         if kept is None:
             return
@@ -340,7 +342,7 @@ class Prober:
                 entry["replays"].append(compiled)
         # Hooks that sum gradients hang on weights, and are lost where a dtype changes (torch 2.13).
         wanted = recipe.kind in _EXACT and not is_in_group()
-        if not self._compiled and kept["error"] is None and wanted:
+        if first and kept["error"] is None and wanted:
             exact = replay.exactly(recipe)
             if exact is not None:
                 entry["replays"].append(exact)
