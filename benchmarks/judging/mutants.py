@@ -685,6 +685,7 @@ def _is_stored(node: ast.AST) -> bool:
     return isinstance(getattr(node, "ctx", None), ast.Store)
 
 
+_DIFFERENTIABLE = frozenset(_REDUCED) - {"any", "all", "argmax", "argmin"}
 _CUTS = ("item", "detach", "tolist", "numpy", "float", "int", "bool", "print")
 
 

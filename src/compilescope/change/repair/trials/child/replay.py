@@ -16,7 +16,7 @@ import os
 import sys
 import zlib
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -36,6 +36,7 @@ from compilescope.change.repair.trials.child.recipes import (
 )
 from compilescope.instrument.torchapi.compilation.settings import roomy_caches
 from compilescope.instrument.torchapi.regions import CompiledRegion, Regions, Versions, model_of
+from compilescope.instrument.torchapi.trials.reruns import with_leaves
 from compilescope.measure.diff.runs.model_state import State
 from compilescope.measure.diff.runs.modes import Randomness
 from compilescope.measure.diff.runs.sides import believed, survey, widened
@@ -203,8 +204,9 @@ class Replay:
 
     def _plan(self, recipe: InputRecipe) -> TrialPlan:
         args, kwargs = prepare(self.arguments, recipe, self._forms, self._lists)
+        eager = self._region.eager
         return TrialPlan(
-            model=self._region.eager,
+            model=_on_activations(eager, self._state) if recipe.kind == TRAINED else eager,
             state=self._state,
             arguments=CopiedArguments(args, kwargs, self._state.own),
             randomness=self._randomness,
@@ -215,7 +217,7 @@ class Replay:
     def _kept(
         self, plan: TrialPlan, recipe: InputRecipe, mode: Any, coverage: Coverage | None
     ) -> dict[str, Any]:
-        call = self._region.eager if mode == "eager" else self._region.compiled
+        call = plan.model if mode == "eager" else self._region.compiled
         notes = CallNotes(call, self._state)
         self._around_it.restore()
         with self._moved(plan, recipe):
@@ -282,6 +284,22 @@ class Replay:
             "train": self.train,
             "seconds": round(outcome.seconds, 6),
         }
+
+
+def _on_activations(call: Callable[..., Any], state: State) -> Callable[..., Any]:
+    """Calls it with what layers before it would give: nobody may write into a leaf that requires a
+    gradient, and everybody into what was computed from it."""
+    own = {id(tensor) for tensor in state.own}
+
+    def computed(leaf: Any) -> Any:
+        is_input = isinstance(leaf, torch.Tensor) and leaf.requires_grad and leaf.is_leaf
+        return leaf.clone() if is_input and id(leaf) not in own else leaf
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = with_leaves(computed, (args, kwargs))
+        return call(*args, **kwargs)
+
+    return called
 
 
 def _is_equal(now: Any, before: Any) -> bool:
