@@ -146,10 +146,6 @@ _warm: WarmParent | None = None
 
 
 def _judge(subject: str, kinds: Kinds, seed: int, known: frozenset[str]) -> Iterator[Answer]:
-    from judging.subject import judge_subject
-
-    from compilescope.change.repair.trials.warm.parent import WarmParent
-
     global _warm
     if _warm is None or _warm.reason:
         _warm = WarmParent()

@@ -140,7 +140,7 @@ def read_kept(path: Path | None) -> Kept:
     """Lines of JSON; one that was cut off is no answer."""
     kept = Kept([], [], set())
     for line in path.read_bytes().splitlines() if path is not None and path.exists() else ():
-        kinds = {b'"left_out"': LeftOut, b'"finished"': Finished}
+        kinds: dict[bytes, type[Answer]] = {b'"left_out"': LeftOut, b'"finished"': Finished}
         kind = next((each for mark, each in kinds.items() if mark in line), Judged)
         with contextlib.suppress(msgspec.DecodeError):
             kept.add(msgspec.json.decode(line, type=kind))

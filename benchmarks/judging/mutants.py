@@ -213,9 +213,12 @@ def _arithmetic(source: Source, node: ast.AST) -> Iterator[Change]:
     elif isinstance(node, ast.AugAssign):
         for other in _ARITHMETIC.get(type(node.op), ()):
             yield node, [_statement(source, node, changed(node, op=other()))]
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        if not isinstance(node.operand, ast.Constant):
-            yield node, [source.in_place_of(node, node.operand)]
+    elif (
+        isinstance(node, ast.UnaryOp)
+        and isinstance(node.op, ast.USub)
+        and not isinstance(node.operand, ast.Constant)
+    ):
+        yield node, [source.in_place_of(node, node.operand)]
 
 
 def _comparisons(source: Source, node: ast.AST) -> Iterator[Change]:
@@ -245,7 +248,7 @@ def _constants(source: Source, node: ast.AST) -> Iterator[Change]:
         yield node, [source.in_place_of(node, ast.Constant(value))]
 
 
-def _other_constants(value: object) -> Iterator[object]:
+def _other_constants(value: object) -> Iterator[bool | int | float | str]:
     if isinstance(value, bool):
         yield not value
     elif isinstance(value, int):
@@ -274,21 +277,29 @@ def _dims(source: Source, node: ast.AST) -> Iterator[Change]:
 
 
 def _shapes(source: Source, node: ast.AST) -> Iterator[Change]:
-    if isinstance(node, ast.Call) and called(node) in _SHAPED and len(node.args) >= 2:
-        # A transposition is the same one either way.
-        if called(node) != "transpose" and not any(
-            isinstance(arg, ast.Starred) for arg in node.args
-        ):
-            args = [node.args[1], node.args[0], *node.args[2:]]
-            yield node, [source.in_place_of(node, changed(node, args=args))]
-    if isinstance(node, ast.Call) and called(node) in ("transpose", "permute", "t", "flip"):
-        if isinstance(node.func, ast.Attribute) and not is_of_module(node.func):
-            yield node, [source.in_place_of(node, node.func.value)]
+    # A transposition is the same one either way.
+    if (
+        isinstance(node, ast.Call)
+        and called(node) in _SHAPED
+        and len(node.args) >= 2
+        and called(node) != "transpose"
+        and not any(isinstance(arg, ast.Starred) for arg in node.args)
+    ):
+        args = [node.args[1], node.args[0], *node.args[2:]]
+        yield node, [source.in_place_of(node, changed(node, args=args))]
+    if (
+        isinstance(node, ast.Call)
+        and called(node) in ("transpose", "permute", "t", "flip")
+        and isinstance(node.func, ast.Attribute)
+        and not is_of_module(node.func)
+    ):
+        yield node, [source.in_place_of(node, node.func.value)]
     if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
         yield node, [source.in_place_of(node, node.value)]
 
 
 def _slices(source: Source, node: ast.AST) -> Iterator[Change]:
+    new: ast.expr
     if isinstance(node, ast.Slice):
         for name in ("lower", "upper"):
             end = getattr(node, name)
@@ -307,9 +318,13 @@ def _slices(source: Source, node: ast.AST) -> Iterator[Change]:
 
 
 def _dtypes(source: Source, node: ast.AST) -> Iterator[Change]:
-    if isinstance(node, ast.Attribute) and node.attr in _DTYPES:
-        if isinstance(node.value, ast.Name) and node.value.id == "torch":
-            yield node, [source.in_place_of(node, changed(node, attr=_DTYPES[node.attr]))]
+    if (
+        isinstance(node, ast.Attribute)
+        and node.attr in _DTYPES
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "torch"
+    ):
+        yield node, [source.in_place_of(node, changed(node, attr=_DTYPES[node.attr]))]
     method = _method(node)
     if method is not None and method.func.attr in _CASTS:
         if method.func.attr in _DTYPES and not method.args:
@@ -352,10 +367,13 @@ def _in_place(source: Source, node: ast.AST) -> Iterator[Change]:
         yield node, [_statement(source, node, new)]
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
         target, value = node.targets[0], node.value
-        if isinstance(value, ast.BinOp) and isinstance(target, (ast.Name, ast.Attribute)):
-            if ast.unparse(value.left) == ast.unparse(target):
-                new_step = ast.AugAssign(target, value.op, value.right)
-                yield node, [_statement(source, node, new_step)]
+        if (
+            isinstance(value, ast.BinOp)
+            and isinstance(target, (ast.Name, ast.Attribute))
+            and ast.unparse(value.left) == ast.unparse(target)
+        ):
+            new_step = ast.AugAssign(target, value.op, value.right)
+            yield node, [_statement(source, node, new_step)]
 
 
 def _is_held(func: ast.Attribute) -> bool:
@@ -436,10 +454,14 @@ def _arguments(source: Source, node: ast.AST) -> Iterator[Change]:
         return
     args = node.args
     starred = any(isinstance(arg, ast.Starred) for arg in args)
-    if len(args) >= 2 and not starred and ast.dump(args[0]) != ast.dump(args[1]):
-        if called(node) != "where":
-            swapped = [args[1], args[0], *args[2:]]
-            yield node, [source.in_place_of(node, changed(node, args=swapped))]
+    if (
+        len(args) >= 2
+        and not starred
+        and ast.dump(args[0]) != ast.dump(args[1])
+        and called(node) != "where"
+    ):
+        swapped = [args[1], args[0], *args[2:]]
+        yield node, [source.in_place_of(node, changed(node, args=swapped))]
     if node.keywords and node.keywords[-1].arg not in (None, "backend", "fullgraph"):
         yield node, [source.in_place_of(node, changed(node, keywords=node.keywords[:-1]))]
 
@@ -470,9 +492,12 @@ def _copies(source: Source, node: ast.AST) -> Iterator[Change]:
     method = _method(node)
     if method is not None and method.func.attr in _COPIED and not method.args:
         yield method, [source.in_place_of(method, method.func.value)]
-    elif isinstance(node, ast.Call) and called(node) in ("list", "dict", "tuple", "clone"):
-        if len(node.args) == 1:
-            yield node, [source.in_place_of(node, node.args[0])]
+    elif (
+        isinstance(node, ast.Call)
+        and called(node) in ("list", "dict", "tuple", "clone")
+        and len(node.args) == 1
+    ):
+        yield node, [source.in_place_of(node, node.args[0])]
 
 
 def _dropout(source: Source, node: ast.AST) -> Iterator[Change]:
@@ -534,9 +559,12 @@ class _Method(ast.Call):
 
 
 def _method(node: ast.AST) -> _Method | None:
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if not is_of_module(node.func):
-            return node  # type: ignore[return-value]
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and not is_of_module(node.func)
+    ):
+        return node  # type: ignore[return-value]
     return None
 
 
@@ -583,7 +611,7 @@ def _is_dim(source: Source, node: ast.AST) -> bool:
     if isinstance(parent, ast.keyword):
         return parent.arg in _DIMS
     if isinstance(parent, ast.Call) and called(parent) in _BY_DIM and node in parent.args:
-        at = parent.args.index(node)  # type: ignore[arg-type]
+        at = parent.args.index(node)
         return at == (1 if is_of_module(parent.func) else _BY_DIM[called(parent)])
     return False
 

@@ -107,12 +107,16 @@ def _temporaries(source: Source, node: ast.AST) -> Iterator[Change]:
 
 
 def _returned_by_name(source: Source, node: ast.AST) -> Iterator[Change]:
-    if isinstance(node, ast.Return) and _stands_alone(source, node):
-        if node.value is not None and not isinstance(node.value, (ast.Name, ast.Constant)):
-            segment = source.segment(node.value)
-            if "\n" not in segment:
-                words = f"made_first = {segment}\n{_indent(node)}return made_first"
-                yield node, [Edit(*source.span(node), words)]
+    if (
+        isinstance(node, ast.Return)
+        and _stands_alone(source, node)
+        and node.value is not None
+        and not isinstance(node.value, (ast.Name, ast.Constant))
+    ):
+        segment = source.segment(node.value)
+        if "\n" not in segment:
+            words = f"made_first = {segment}\n{_indent(node)}return made_first"
+            yield node, [Edit(*source.span(node), words)]
 
 
 def _torch_functions(source: Source, node: ast.AST) -> Iterator[Change]:
@@ -166,25 +170,34 @@ def _turned_ifs(source: Source, node: ast.AST) -> Iterator[Change]:
 
 
 def _nested_elifs(source: Source, node: ast.AST) -> Iterator[Change]:
-    if isinstance(node, ast.If) and not _is_elif(source, node) and _stands_alone(source, node):
-        if len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
-            text = ast.unparse(changed(node, orelse=[])) + "\nelse:\n"
-            inner = ast.unparse(node.orelse[0])
-            text += "\n".join(f"    {line}" for line in inner.splitlines())
-            yield node, [Edit(*source.span(node), _indented(text, node))]
+    if (
+        isinstance(node, ast.If)
+        and not _is_elif(source, node)
+        and _stands_alone(source, node)
+        and len(node.orelse) == 1
+        and isinstance(node.orelse[0], ast.If)
+    ):
+        text = ast.unparse(changed(node, orelse=[])) + "\nelse:\n"
+        inner = ast.unparse(node.orelse[0])
+        text += "\n".join(f"    {line}" for line in inner.splitlines())
+        yield node, [Edit(*source.span(node), _indented(text, node))]
 
 
 def _chosen_by_statement(source: Source, node: ast.AST) -> Iterator[Change]:
     """`y = a if c else b`"""
-    if isinstance(node, ast.Assign) and isinstance(node.value, ast.IfExp):
-        if isinstance(node.targets[0], ast.Name) and _stands_alone(source, node):
-            chosen = node.value
-            new = ast.If(
-                chosen.test,
-                [ast.Assign(node.targets, chosen.body)],
-                [ast.Assign(node.targets, chosen.orelse)],
-            )
-            yield node, [_block(source, node, new)]
+    if (
+        isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.IfExp)
+        and isinstance(node.targets[0], ast.Name)
+        and _stands_alone(source, node)
+    ):
+        chosen = node.value
+        new = ast.If(
+            chosen.test,
+            [ast.Assign(node.targets, chosen.body)],
+            [ast.Assign(node.targets, chosen.orelse)],
+        )
+        yield node, [_block(source, node, new)]
 
 
 def _formatted(source: Source, node: ast.AST) -> Iterator[Change]:
@@ -300,15 +313,21 @@ def _moved_methods(source: Source, node: ast.AST) -> Iterator[Change]:
     at = parent.body.index(node)
     before = parent.body[at - 1] if at else None
     plain = isinstance(before, ast.FunctionDef) and not before.decorator_list
-    if plain and isinstance(before, ast.FunctionDef) and not node.decorator_list:
-        if before.name != node.name and not before.args.defaults and not node.args.defaults:
-            yield (
-                node,
-                [
-                    Edit(*source.span(before), source.segment(node)),
-                    Edit(*source.span(node), source.segment(before)),
-                ],
-            )
+    if (
+        plain
+        and isinstance(before, ast.FunctionDef)
+        and not node.decorator_list
+        and before.name != node.name
+        and not before.args.defaults
+        and not node.args.defaults
+    ):
+        yield (
+            node,
+            [
+                Edit(*source.span(before), source.segment(node)),
+                Edit(*source.span(node), source.segment(before)),
+            ],
+        )
 
 
 def _in_brackets(source: Source, node: ast.AST) -> Iterator[Change]:
