@@ -27,7 +27,7 @@ _LIMIT_S = 300.0
 """Of the program itself."""
 _LIMIT_TIMES, _LEAST_LIMIT_S = 12.0, 30.0
 """So many times as long may a changed one take. Chosen: a loop without end is to cost little."""
-_HEAVY_S = 20.0
+_HEAVY_S = 4.0
 _OF_HEAVY = 2
 """So many of a program whose replays take as long. Chosen: one of them costs as much as twenty."""
 
