@@ -384,34 +384,55 @@ class Prober:
             self._hunted += time.monotonic() - begun
 
     def _ask_at_borders(self, replay: Replay, entry: dict[str, Any]) -> None:
-        """Values times what makes two sides of a comparison equal, or a little more or less: there
-        `<` and `<=` differ, and a limit from one beside it."""
+        """Values times, or plus, what makes two sides of a comparison equal, or a little more or
+        less: there `<` and `<=` differ, and a limit from one beside it."""
         fatal = self._fatal.get(entry["region"], ())
         if "values" in fatal or not any(t.is_floating_point() for t in replay.arguments.tensors()):
             return
-        once, twice = (self._margins(replay, entry, amount) for amount in (1.0, 2.0))
-        for place in list(once)[:_BORDERS]:
-            points = [(1.0, once[place]), (2.0, twice.get(place, once[place]))]
-            for _ in range(_SECANTS):
-                (before, was), (now, left) = points[-2:]
-                step = left * (now - before) / (left - was) if left != was else 0.0
-                if not step or not math.isfinite(step):
-                    break
-                margins = self._margins(replay, entry, now - step)
-                points.append((now - step, margins.get(place, left)))
-            border, left = min(points, key=lambda point: abs(point[1]))
-            if abs(left) > _AT_BORDER * abs(once[place]):
-                continue
-            beside = _BESIDE * (abs(border) or 1.0)
-            for amount in (border, border + beside, border - beside):
-                recipe = InputRecipe("border", amount=amount)
-                with self._asking(entry, recipe):
-                    kept = self._within(entry, recipe, lambda: replay.eagerly(recipe))  # noqa: B023
-                    entry["replays"] += [kept] if kept is not None else []
+        solved: set[Any] = set()
+        for kind, start in (("border", 1.0), ("border-plus", 0.0)):
+            once = self._margins(replay, entry, kind, start)
+            twice = self._margins(replay, entry, kind, start + 1.0)
+            for place in [each for each in once if each in twice and each not in solved]:
+                if len(solved) >= _BORDERS:
+                    return
+                points = [(start, once[place]), (start + 1.0, twice[place])]
+                border = self._solved(replay, entry, kind, place, points)
+                if border is None:
+                    continue
+                solved.add(place)
+                beside = _BESIDE * (abs(border) or 1.0)
+                for amount in (border, border + beside, border - beside):
+                    recipe = InputRecipe(kind, amount=amount)
+                    with self._asking(entry, recipe):
+                        kept = self._within(entry, recipe, lambda: replay.eagerly(recipe))  # noqa: B023
+                        entry["replays"] += [kept] if kept is not None else []
 
-    def _margins(self, replay: Replay, entry: dict[str, Any], amount: float) -> dict[Any, float]:
+    def _solved(
+        self,
+        replay: Replay,
+        entry: dict[str, Any],
+        kind: str,
+        place: Any,
+        points: list[tuple[float, float]],
+    ) -> float | None:
+        """The amount at which nothing is left to the border, by secants; None where none is."""
+        first = abs(points[0][1])
+        for _ in range(_SECANTS):
+            (before, was), (now, left) = points[-2:]
+            step = left * (now - before) / (left - was) if left != was else 0.0
+            if not step or not math.isfinite(step):
+                break
+            margins = self._margins(replay, entry, kind, now - step)
+            points.append((now - step, margins.get(place, left)))
+        border, left = min(points, key=lambda point: abs(point[1]))
+        return border if abs(left) <= _AT_BORDER * first else None
+
+    def _margins(
+        self, replay: Replay, entry: dict[str, Any], kind: str, amount: float
+    ) -> dict[Any, float]:
         """To the border of each comparison. No side of a branch counts as taken by it."""
-        recipe, found = InputRecipe("border", amount=amount), dict[Any, float]()
+        recipe, found = InputRecipe(kind, amount=amount), dict[Any, float]()
         known = self._taken()
         self._coverage.margins = found
         try:
