@@ -397,12 +397,16 @@ class Prober:
                 if len(solved) >= _BORDERS:
                     return
                 points = [(start, once[place]), (start + 1.0, twice[place])]
-                border = self._solved(replay, entry, kind, place, points)
-                if border is None:
+                found = self._solved(replay, entry, kind, place, points)
+                if found is None:
                     continue
                 solved.add(place)
+                border, left = found
                 beside = _BESIDE * (abs(border) or 1.0)
-                for amount in (border, border + beside, border - beside):
+                amounts = [border + beside, border - beside]
+                if not left and replay.is_exact(InputRecipe(kind, amount=border)):
+                    amounts.append(border)  # Where rounding decides, who is right nobody can say.
+                for amount in amounts:
                     recipe = InputRecipe(kind, amount=amount)
                     with self._asking(entry, recipe):
                         kept = self._within(entry, recipe, lambda: replay.eagerly(recipe))  # noqa: B023
@@ -415,8 +419,9 @@ class Prober:
         kind: str,
         place: Any,
         points: list[tuple[float, float]],
-    ) -> float | None:
-        """The amount at which nothing is left to the border, by secants; None where none is."""
+    ) -> tuple[float, float] | None:
+        """The amount at which next to nothing is left to the border, by secants, and what is left;
+        None where none was found."""
         first = abs(points[0][1])
         for _ in range(_SECANTS):
             (before, was), (now, left) = points[-2:]
@@ -425,8 +430,8 @@ class Prober:
                 break
             margins = self._margins(replay, entry, kind, now - step)
             points.append((now - step, margins.get(place, left)))
-        border, left = min(points, key=lambda point: abs(point[1]))
-        return border if abs(left) <= _AT_BORDER * first else None
+        best = min(points, key=lambda point: abs(point[1]))
+        return best if abs(best[1]) <= _AT_BORDER * first else None
 
     def _margins(
         self, replay: Replay, entry: dict[str, Any], kind: str, amount: float

@@ -9,6 +9,7 @@ the recipe is about that, and what the original refuses, the other version has t
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -406,6 +407,25 @@ def _ranks(flat: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return draws.argsort().argsort() / max(flat.numel(), 1)
 
 
+_SHORT, _EXACT = 4, 10
+"""Binary digits. Chosen: sums and products of some such numbers are exact in float32, in whatever
+order they are made."""
+
+
+def shortened(flat: torch.Tensor, digits: int = _SHORT) -> torch.Tensor:
+    """Rounded to so many binary digits of the largest."""
+    largest = float(flat.detach().abs().max()) if flat.numel() and not flat.is_complex() else 0.0
+    if not largest or not math.isfinite(largest):
+        return flat
+    unit = 2.0 ** (math.frexp(largest)[1] - digits)
+    return (flat / unit).round() * unit
+
+
+def is_exact(values: torch.Tensor) -> bool:
+    """Are all so short that adding and multiplying them rounds nothing?"""
+    return not values.is_floating_point() or bool((shortened(values, _EXACT) == values).all())
+
+
 _WIDER = 3.0
 """Chosen: their sums then have either sign, and most lie beyond the recorded ones."""
 
@@ -429,8 +449,8 @@ _FLOATS: dict[str, Maker] = {
     "all-nan": lambda flat, *_: torch.full_like(flat, float("nan")),
     "values": _alike,
     "scaled": lambda flat, recipe, _: flat * recipe.amount,
-    "border": lambda flat, recipe, _: flat * recipe.amount,
-    "border-plus": lambda flat, recipe, _: flat + recipe.amount,
+    "border": lambda flat, recipe, _: shortened(flat) * recipe.amount,
+    "border-plus": lambda flat, recipe, _: shortened(flat) + recipe.amount,
     "shifted": lambda flat, recipe, _: flat + recipe.amount,
     "filled": lambda flat, recipe, _: torch.full_like(flat, recipe.amount),
     "nan": _planted,

@@ -32,6 +32,7 @@ from compilescope.change.repair.trials.child.recipes import (
     OTHER_WEIGHTS,
     TRAINED,
     InputRecipe,
+    is_exact,
     prepare,
 )
 from compilescope.instrument.torchapi.compilation.settings import roomy_caches
@@ -169,6 +170,11 @@ class Replay:
             # The region has gone backward itself: its gradients are what it leaves behind.
             self.train = False
         return kept
+
+    def is_exact(self, recipe: InputRecipe) -> bool:
+        """Are its inputs such that sums and products of them are not rounded?"""
+        made = CopiedArguments(*prepare(self.arguments, recipe, self._forms, self._lists), ())
+        return all(map(is_exact, made.tensors()))
 
     def glance(self, recipe: InputRecipe, coverage: Coverage) -> None:
         """Only to see which branches it takes."""
