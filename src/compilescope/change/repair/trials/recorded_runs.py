@@ -23,7 +23,7 @@ from compilescope.record.run import Run
 
 _RECORDED = "recorded"
 """The recipe of inputs that are as they were; the module of recipes needs torch."""
-EAGER_ALONE = ("trained", "border", "border-plus")
+EAGER_ALONE = ("trained", "untrained", "border", "border-plus")
 """Recipes that are not asked compiled: who trains would compile another graph, and at the border of
 a comparison the last digit decides."""
 

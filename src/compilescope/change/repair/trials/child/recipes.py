@@ -22,10 +22,10 @@ from compilescope.measure.tensors.structure import argument_leaves
 
 RECORDED, OTHER_WEIGHTS, OTHER_MODE = "recorded", "weights", "mode"
 """The arguments as they were; with the weights moved, with `training` the other way."""
-TRAINED = "trained"
-"""The arguments as they were, but that they require gradients."""
-_AS_RECORDED = (RECORDED, OTHER_WEIGHTS, OTHER_MODE, TRAINED)
-OTHER_VALUES = "values"
+TRAINED, UNTRAINED = "trained", "untrained"
+"""The arguments as they were, but that they require gradients, or do not."""
+_AS_RECORDED = (RECORDED, OTHER_WEIGHTS, OTHER_MODE, TRAINED, UNTRAINED)
+OTHER_VALUES, WITH_ZEROS = "values", "half-zero"
 """The target of a recipe of these that is about other values too: recorded ones may be all alike,
 and hide what a state makes of them."""
 _FLAGS = 6
@@ -46,7 +46,8 @@ class InputRecipe(NamedTuple):
 
     def words(self) -> str:
         told = self._words()
-        return f"{told}, other values" if self.target == OTHER_VALUES else told
+        more = {OTHER_VALUES: "other values", WITH_ZEROS: "zeros in half of the values"}
+        return f"{told}, {more[self.target]}" if self.target in more else told
 
     def _words(self) -> str:
         told = {
@@ -56,6 +57,7 @@ class InputRecipe(NamedTuple):
             else "other weights and buffers",
             OTHER_MODE: "`training` the other way",
             TRAINED: "inputs that require gradients",
+            UNTRAINED: "inputs that require no gradient",
             "values": "other values",
             "drawn": "the recorded values in another order",
             "scaled": f"values times {self.amount:g}",
@@ -85,7 +87,7 @@ def family_of(recipe: InputRecipe) -> str:
     """Inputs that are refused together: what is beyond the range of one kernel for one of them,
     mostly is for the others. Empty for those that hold nothing which was not there."""
     other_scale = recipe.kind == OTHER_WEIGHTS and recipe.amount
-    if recipe.kind in _HARMLESS and not other_scale and recipe.target != OTHER_VALUES:
+    if recipe.kind in _HARMLESS and not other_scale and not recipe.target:
         return ""
     return "integers" if recipe.kind in _INTEGERS else "values"
 
@@ -132,7 +134,9 @@ def _of_anyone(tensors: list[torch.Tensor], first: bool) -> list[InputRecipe]:
         recipes += [InputRecipe("wider", seed) for seed in (12, 13, 14)]
     recipes += [InputRecipe("half-zero", 11)]
     if torch.is_grad_enabled() and any(map(_can_be_trained, tensors)):
-        recipes += [InputRecipe(TRAINED), InputRecipe(TRAINED, 9, target=OTHER_VALUES)]
+        recipes += [InputRecipe(TRAINED), InputRecipe(TRAINED, 9, target=WITH_ZEROS)]
+    if any(tensor.requires_grad and tensor.is_leaf for tensor in tensors):
+        recipes += [InputRecipe(UNTRAINED)]
     return recipes
 
 
@@ -192,8 +196,10 @@ def prepare(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The inputs. `forms`: how the version that they are to be like handed its numbers in; `lists`:
     the sizes of the tensors in its lists, which may be one tensor here."""
-    if recipe.target == OTHER_VALUES:
-        recipe = InputRecipe("values", recipe.seed)
+    if recipe.kind == UNTRAINED:
+        return _untrained(arguments)
+    if recipe.kind in _AS_RECORDED and recipe.target:
+        recipe = InputRecipe(recipe.target, recipe.seed)
     if recipe.kind in _AS_RECORDED:
         return arguments.args, arguments.kwargs
     if recipe.kind == "flag":
@@ -219,6 +225,15 @@ def prepare(
         return _remade(tensor, recipe, generator, leading)
 
     return arguments.remade(make)
+
+
+def _untrained(arguments: CopiedArguments) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Parameters stay what they are."""
+    args, kwargs = arguments.remade(lambda tensor: tensor.detach().clone())
+    for tensor in CopiedArguments(args, kwargs, ()).tensors():
+        if tensor.is_leaf and not isinstance(tensor, torch.nn.Parameter):
+            tensor.requires_grad_(False)
+    return args, kwargs
 
 
 def _flags(arguments: CopiedArguments) -> Iterator[InputRecipe]:
