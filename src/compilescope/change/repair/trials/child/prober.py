@@ -304,7 +304,9 @@ class Prober:
 
     def _ask_all(self, replay: Replay, entry: dict[str, Any], begun: float) -> None:
         first = entry["call"] == 1
-        for recipe, compile_too in self._recipes(replay, entry, first):
+        # A later call may be the first one that goes where the change is.
+        asks_all = first or self._thorough
+        for recipe, compile_too in self._recipes(replay, entry, asks_all):
             if not replay.can(recipe):
                 continue
             if recipe.kind != "recorded" and self._is_late(begun):
@@ -312,10 +314,12 @@ class Prober:
                 continue
             with self._asking(entry, recipe):
                 self._ask_one(replay, entry, recipe, compile_too)
-        if first and not self._compiled and not self._follows:
+        if self._compiled or self._follows:
+            return
+        if first:
             self._hunt(replay, entry)
-            if self._thorough:
-                self._ask_at_borders(replay, entry)
+        if self._thorough:
+            self._ask_at_borders(replay, entry)
 
     def _asking(
         self, entry: dict[str, Any], recipe: InputRecipe
