@@ -185,6 +185,9 @@ class _Comparison:
     def compare_all(self) -> None:
         self._compare_calls()
         if self._wrong:
+            # What one call shows another one need not.
+            unequal = {InputRecipe(*wrong.recipe).words() for wrong in self._wrong}
+            self._found.inputs = [each for each in self._found.inputs if each not in unequal]
             # Of those with as many elements the first: the recorded inputs come before others.
             least = min(self._wrong, key=lambda wrong: wrong.elements)
             self._report(least.call, least.recipe, least.mode, least.differences, least.told)
