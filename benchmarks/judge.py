@@ -57,6 +57,7 @@ from compilescope.change.repair.trials.warm.parent import WarmParent
 
 _PER_SUBJECT = 8
 _SAME_PER_SUBJECT = 2
+_HEAVY_S = 4.0
 
 Kinds = Sequence[tuple[Kind, int]]
 
@@ -83,7 +84,9 @@ def _ask(options: argparse.Namespace, kept: Kept) -> None:
     number = 0
     with (
         _written(options.keep) as write,
-        contextlib.closing(_answers(wanted, kinds, options.seed, known, options.jobs)) as answers,
+        contextlib.closing(
+            _answers(wanted, kinds, options.seed, known, options.heavy, options.jobs)
+        ) as answers,
     ):
         for answer in answers:
             kept.add(answer)
@@ -111,6 +114,9 @@ def _parsed() -> argparse.Namespace:
         "--same-per-subject", type=int, default=_SAME_PER_SUBJECT, help="rewrites of each"
     )
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--heavy", type=float, default=_HEAVY_S, help="seconds of one run: two of each kind then"
+    )
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="a file of answers; those in it are not asked")
     parser.add_argument("--only-table", action="store_true", help="run nothing")
@@ -129,9 +135,14 @@ def _written(path: Path | None) -> Iterator[Any]:
 
 
 def _answers(
-    subjects: Sequence[str], kinds: Kinds, seed: int, known: frozenset[str], jobs: int
+    subjects: Sequence[str],
+    kinds: Kinds,
+    seed: int,
+    known: frozenset[str],
+    heavy_s: float,
+    jobs: int,
 ) -> Generator[Answer, None, None]:
-    asked = [(subject, kinds, seed, known) for subject in subjects]
+    asked = [(subject, kinds, seed, known, heavy_s) for subject in subjects]
     if jobs <= 1:
         for each in asked:
             yield from _judge(*each)
@@ -145,14 +156,16 @@ def _answers(
 _warm: WarmParent | None = None
 
 
-def _judge(subject: str, kinds: Kinds, seed: int, known: frozenset[str]) -> Iterator[Answer]:
+def _judge(
+    subject: str, kinds: Kinds, seed: int, known: frozenset[str], heavy_s: float
+) -> Iterator[Answer]:
     global _warm
     if _warm is None or _warm.reason:
         _warm = WarmParent()
-    yield from judge_subject(subject, _warm, kinds, seed, known)
+    yield from judge_subject(subject, _warm, kinds, seed, known, heavy_s)
 
 
-def _judge_all(asked: tuple[str, Kinds, int, frozenset[str]]) -> list[Answer]:
+def _judge_all(asked: tuple[str, Kinds, int, frozenset[str], float]) -> list[Answer]:
     return list(_judge(*asked))
 
 

@@ -27,7 +27,6 @@ _LIMIT_S = 300.0
 """Of the program itself."""
 _LIMIT_TIMES, _LEAST_LIMIT_S = 12.0, 30.0
 """So many times as long may a changed one take. Chosen: a loop without end is to cost little."""
-_HEAVY_S = 4.0
 _OF_HEAVY = 2
 """So many of a program whose replays take as long. Chosen: one of them costs as much as twenty."""
 
@@ -75,11 +74,11 @@ class JudgedSubject:
         self.seconds = max(self._bench.watch_s, self._bench.probe_s)
         self._bench.limit_s = max(_LIMIT_TIMES * self.seconds, _LEAST_LIMIT_S)
 
-    def drawn(self, kind: Kind, number: int, seed: int) -> list[Case]:
+    def drawn(self, kind: Kind, number: int, seed: int, heavy_s: float) -> list[Case]:
         """Changes of what is compiled, of what makes its modules, and of what never runs: what only
         the program around it does is its input."""
         lines = self._baseline.probed.lines
-        number = min(number, _OF_HEAVY) if self.seconds > _HEAVY_S else number
+        number = min(number, _OF_HEAVY) if self.seconds > heavy_s else number
         found = {
             case.change: case
             for case in cases_of(self._subject, kind)
@@ -140,6 +139,7 @@ def judge_subject(
     kinds: Sequence[tuple[Kind, int]],
     seed: int,
     known: frozenset[str],
+    heavy_s: float,
 ) -> Iterator[Answer]:
     """So many of each kind, but for those that are known."""
     os.chdir(ROOT)
@@ -147,7 +147,7 @@ def judge_subject(
         with JudgedSubject(subject, warm) as judge:
             judge.record()
             for kind, number in kinds:
-                for case in judge.drawn(kind, number, seed):
+                for case in judge.drawn(kind, number, seed, heavy_s):
                     if case.key not in known:
                         yield judge.judged(case)
         yield Finished(subject, asked_of(kinds, seed))

@@ -204,8 +204,8 @@ def test_mutants_and_rewrites_of_a_program_are_judged(tmp_path: Path) -> None:
     """Some of each, end to end; the second time nothing is left to ask."""
     kept = tmp_path / "judged.jsonl"
     command = [sys.executable, str(ROOT / "benchmarks" / "judge.py"), "--keep", str(kept)]
-    command += ["--subjects", "zoo/programs/clean_mlp", "--per-subject", "6"]
-    command += ["--same-per-subject", "2"]
+    command += ["--subjects", "zoo/programs/clean_attention", "--per-subject", "6"]
+    command += ["--same-per-subject", "2", "--heavy", "inf"]
     for _ in range(2):
         ended = subprocess.run(command, capture_output=True, text=True, timeout=900)
         assert "| all | 6 |" in ended.stdout, ended.stderr
@@ -215,6 +215,6 @@ def test_mutants_and_rewrites_of_a_program_are_judged(tmp_path: Path) -> None:
     assert {each.key for each in found.judged} <= {
         case.key
         for kind in ("mutant", "same")
-        for case in cases_of("tests/zoo/programs/clean_mlp.py", kind)  # type: ignore[arg-type]
+        for case in cases_of("tests/zoo/programs/clean_attention.py", kind)  # type: ignore[arg-type]
     }
     assert sum(group_of(each) == "caught" for each in found.judged) >= 5
