@@ -23,6 +23,9 @@ from compilescope.record.run import Run
 
 _RECORDED = "recorded"
 """The recipe of inputs that are as they were; the module of recipes needs torch."""
+EAGER_ALONE = ("trained", "untrained", "border", "border-plus")
+"""Recipes that are not asked compiled: who trains would compile another graph, and at the border of
+a comparison the last digit decides."""
 
 
 @dataclass(frozen=True)
@@ -121,9 +124,12 @@ _BEYOND = late(r"\bout of (?:bounds|range)\b|\bnot in the valid range\b")
 
 
 def _is_safe(replay: Mapping[str, Any]) -> bool:
-    """An index out of range is an error in eager mode, of any class (`gather` raises RuntimeError);
-    compiled code may read where it points, or end the process from within a thread."""
+    """To be asked compiled? An index out of range is an error in eager mode, of any class: `gather`
+    raises RuntimeError. Compiled code may read where it points, or end the process from within a
+    thread."""
     error = replay["error"]
+    if replay["recipe"][0] in EAGER_ALONE:
+        return False
     if error is None or error["raised"]:
         return True
     return error["type"] != "IndexError" and not _BEYOND.search(error["message"])

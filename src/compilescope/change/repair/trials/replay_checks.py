@@ -20,7 +20,12 @@ import torch
 
 from compilescope.change.fixes.patch import Allowance, dims_joined, fields_read, reading
 from compilescope.change.repair.trials.child.recipes import OTHER_WEIGHTS, RECORDED, InputRecipe
-from compilescope.change.repair.trials.recorded_runs import ComparedValues, ReplayedRun, read_record
+from compilescope.change.repair.trials.recorded_runs import (
+    EAGER_ALONE,
+    ComparedValues,
+    ReplayedRun,
+    read_record,
+)
 from compilescope.change.repair.trials.replays import (
     Judge,
     ReplayDifference,
@@ -37,11 +42,15 @@ _NAMES = {
     "values": "values",
     "errors": "exceptions",
     "aliases": "memory",
+    "replaced": "memory",
     "gradients": "gradients",
     "random": "random numbers",
     "printed": "printed by regions",
     "surroundings": "global state",
 }
+
+
+_OF_EAGER = ("random", "replaced")
 
 
 class Needs(Exception):
@@ -81,8 +90,10 @@ def judge_version(asked: dict[str, Any]) -> Any:
     if read is not None and len(original.record["regions"]) > 1:
         # Whose results these fields are of, nothing tells: all of them count.
         allows, read = allows - reading(read), None
-    comparison = _Comparison(original, compiled, again, probed, allows, found)
-    comparison.by_anyone = asked["by_anyone"]
+    comparison = _Comparison(
+        original, compiled, again, probed, allows, found, by_anyone=asked["by_anyone"]
+    )
+    comparison.modes = asked.get("modes", comparison.modes)
     try:
         comparison.compare_all()
     except Needs as needed:
@@ -153,24 +164,30 @@ class _Comparison:
         probed: ReplayedRun,
         allows: frozenset[Allowance],
         found: ComparedValues,
+        *,
+        by_anyone: bool,
     ) -> None:
+        """`by_anyone`: the change is no fix of ours. Then compiled regions may be others, and what
+        differs is told on the smallest inputs that show it."""
         self._original = original
         self._compiled = compiled
         self._again = again
         self._probed = probed
         self._allows = allows
-        self._judge = Judge(allows)
+        self._judge = Judge(allows, by_anyone=by_anyone)
         self._found = found
         self._theirs = {(c["region"], c["call"]): c for c in probed.calls}
         self._asked = 0
-        self.by_anyone = False
-        """Is the change anybody's, and no fix of ours? Then compiled regions may be others, and
-        what differs is told on the smallest inputs that show it."""
+        self._by_anyone = by_anyone
+        self.modes = ["eager", "compiled"]
         self._wrong: list[_WrongReplay] = []
 
     def compare_all(self) -> None:
         self._compare_calls()
         if self._wrong:
+            # What one call shows another one need not.
+            unequal = {InputRecipe(*wrong.recipe).words() for wrong in self._wrong}
+            self._found.inputs = [each for each in self._found.inputs if each not in unequal]
             # Of those with as many elements the first: the recorded inputs come before others.
             least = min(self._wrong, key=lambda wrong: wrong.elements)
             self._report(least.call, least.recipe, least.mode, least.differences, least.told)
@@ -178,7 +195,7 @@ class _Comparison:
     def _compare_calls(self) -> None:
         for call in self._original.calls:
             other = self._theirs.get((call["region"], call["call"]))
-            if other is None and self.by_anyone:
+            if other is None and self._by_anyone:
                 self._found.unknown(
                     f"call {call['call']} of `{call['name']}` is not made: what is compiled is "
                     "called otherwise"
@@ -226,13 +243,13 @@ class _Comparison:
                 continue
             exact = ours.get(recipe, "exact")
             anchor = (ours, exact) if exact is not None else None
-            for mode in ("eager", "compiled"):
+            for mode in self.modes:
                 replay = theirs.get(recipe, mode)
                 if replay is None:
                     if mode == "compiled" and recipe[0] == RECORDED:
                         self._found.unknown(f"`{call['name']}` was not replayed in compiled mode")
                         return
-                    if mode == "eager" and self.by_anyone:
+                    if mode == "eager" and self._by_anyone:
                         self._found.unknown(_not_replayed(call, other, recipe))
                         return
                     continue
@@ -243,13 +260,14 @@ class _Comparison:
                     )
                 wrong = list(self._weighed(call, recipe, wrong, (theirs, replay), anchor))
                 wrong = self._steady(call, recipe, wrong)
-                if wrong and self.by_anyone and wrong[0].verdict == "fail":
+                if wrong and self._by_anyone and wrong[0].verdict == "fail":
                     self._wrong.append(self._wrong_replay(call, recipe, mode, wrong, ours))
                     break
                 if wrong:
                     self._report(call, recipe, mode, wrong)
                     return
-                if mode == "compiled" and self._key(call, recipe) not in self._found.skipped:
+                is_last = mode == self.modes[-1] or recipe[0] in EAGER_ALONE
+                if is_last and self._key(call, recipe) not in self._found.skipped:
                     self._asked += 1
                     self._found.inputs.append(InputRecipe(*recipe).words())
 
@@ -315,7 +333,7 @@ class _Comparison:
             self._found.unknown(f"`{call['name']}` is called with different kinds of arguments")
             return False
         words = same_values(ours, theirs, dims)
-        if words and self.by_anyone and self._gives_the_same(ours[0], theirs[0]):
+        if words and self._by_anyone and self._gives_the_same(ours[0], theirs[0]):
             self._found.unknown(
                 f"`{call['name']}` is called with different inputs ({words}): what it makes of "
                 "them could not be compared"
@@ -386,8 +404,8 @@ class _Comparison:
             both = {(d.aspect, d.path) for d in far}
             left = [d for d in left if d.aspect != "values" or (d.aspect, d.path) in both]
         same = {(d.aspect, d.path) for d in left}
-        # Which numbers are next is compared between eager runs only: compiling says nothing.
-        kept = [d for d in wrong if d.aspect == "random" or (d.aspect, d.path) in same]
+        # What is compared between eager runs only: compiling says nothing of it.
+        kept = [d for d in wrong if d.aspect in _OF_EAGER or (d.aspect, d.path) in same]
         yield from kept
         if not left and not kept:
             on = InputRecipe(*recipe).words()

@@ -43,7 +43,8 @@ class ReplayDifference:
     """Something that a caller could see, and that is not the same."""
 
     aspect: str
-    """`values`, `errors`, `aliases`, `gradients`, `printed`, `random`."""
+    """`values`, `errors`, `aliases`, `gradients`, `printed`, `random`, `replaced` or
+    `surroundings`."""
     path: str
     verdict: Verdict
     """`fail` or `unknown`."""
@@ -107,8 +108,11 @@ to four times as far."""
 class Judge:
     """Compares replays of one region under what a patch allows."""
 
-    def __init__(self, allows: frozenset[Allowance]) -> None:
+    def __init__(self, allows: frozenset[Allowance], *, by_anyone: bool = False) -> None:
+        """`by_anyone`: the change is no fix of ours, which may put an equal tensor in the place of
+        one that is written into."""
         self._allows = allows
+        self._by_anyone = by_anyone
         self._read = fields_read(allows)
         self._dims = dims_joined(allows)
 
@@ -214,6 +218,8 @@ class Judge:
                 words = f"{path} {'no longer requires' if needs else 'now requires'} a gradient"
                 yield ReplayDifference("gradients", path, "fail", words)
         both_eager = old["mode"] == new["mode"] == "eager"
+        if both_eager and self._by_anyone:
+            yield from _replaced(old["replaced"], new["replaced"])
         others = both_eager and old["random"] != new["random"]
         if others and "other-random-numbers" not in self._allows:
             yield ReplayDifference("random", "", "fail", "it draws more or fewer random numbers")
@@ -225,6 +231,15 @@ class Judge:
             yield ReplayDifference(
                 "printed", "", "fail", f"what it prints or logs differs: {told.words}"
             )
+
+
+def _replaced(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[ReplayDifference]:
+    """Who holds the tensor that was there sees whether it is written into, or left behind."""
+    for path in dict.fromkeys([*old, *new]):
+        was, now = (each.get(path, "the tensor that it was") for each in (old, new))
+        if was != now:
+            words = f"after the call {path} is {now} instead of {was}"
+            yield ReplayDifference("replaced", path, "fail", words)
 
 
 _FIELD = late(r"output(?:\.(\w+)|\['(\w+)'\])")

@@ -36,14 +36,16 @@ def compare_values(
     *,
     light: bool = False,
     by_anyone: bool = False,
+    compiled: bool = True,
 ) -> ComparedValues:
     """Probe the version, `light` without Inductor, and hold every replay against the original's.
-    `by_anyone`: the change is no fix of ours."""
+    `by_anyone`: the change is no fix of ours. Without `compiled` it runs eagerly alone: cheap, and
+    what differs then differs in any case, but what does not proves nothing."""
     found = ComparedValues()
     found.add(before.replayable)
     if found.is_settled:
         return found
-    probed = bench.probe(version, compiled=True, like=before.probed, light=light)
+    probed = bench.probe(version, compiled=compiled, like=before.probed, light=light)
     if "exception-type" in allows and before.probed.raising and probed.ended_on_made_up:
         # A check that fails on a GPU ends all work there, and no `raise` of Python's does.
         like = before.probed
@@ -58,7 +60,9 @@ def compare_values(
         on = f" on {asked.words}" if asked is not None else ""
         found.unknown(f"replaying its regions{on} was killed by signal {-probed.exit_status}")
         return found
-    found.add(_judged(bench, before, probed, allows, light=light, by_anyone=by_anyone))
+    found.add(
+        _judged(bench, before, probed, allows, light=light, by_anyone=by_anyone, compiled=compiled)
+    )
     if not found.is_settled:
         checks, notes = check_branches(before, changes, found.skipped)
         found.checks += checks
@@ -74,13 +78,15 @@ def _judged(
     *,
     light: bool,
     by_anyone: bool,
+    compiled: bool,
 ) -> ComparedValues:
     asked: dict[str, Any] = {
         "by_anyone": by_anyone,
         "original": before.probed.told,
         "version": probed.told,
+        "modes": ["eager", "compiled"] if compiled else ["eager"],
         "compiled": None,
-        "again": None,
+        "again": before.probed_again.told if "probed_again" in vars(before) else None,
         "allows": sorted(allows),
     }
     while True:

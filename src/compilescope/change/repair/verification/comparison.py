@@ -202,7 +202,7 @@ class ChangeComparison:
             yield unsteady
             return
         silent = not (self._has_steady_output() if varies else old.strip())
-        ran = self._ran_statements()
+        ran = self.ran_statements()
         inside = [each for each, within in ran if within]
         told = [each for each in (*code.old, *code.new) if not each.is_import]
         if told and not any(each in told for each, _ in ran):
@@ -227,7 +227,7 @@ class ChangeComparison:
 
     # What was compared, and what was not
 
-    def _ran_statements(self) -> list[tuple[ChangedStatement, bool]]:
+    def ran_statements(self) -> list[tuple[ChangedStatement, bool]]:
         """Those that ran, and whether in compiled code."""
         found = []
         for side, statements in enumerate((self.code.old, self.code.new)):
@@ -292,7 +292,7 @@ class ChangeComparison:
             yield "no changed statement: comments, blank lines or docstrings alone"
             return
         every = [*code.old, *code.new]
-        ran = self._ran_statements()
+        ran = self.ran_statements()
         inside = sum(within for _, within in ran)
         where = f"{inside} in compiled code" if inside else "none of them in compiled code"
         yield f"changed statements: {len(ran)} of {len(every)} ran" + (f", {where}" if ran else "")

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 import os
 import sys
+from collections.abc import Callable
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -32,6 +33,12 @@ from compilescope.instrument.torchapi.calls.operators import (
 from compilescope.instrument.torchapi.stacks import origin
 from compilescope.record.fingerprint import relative_file
 from compilescope.record.stack import Frame, plain_function_name
+
+
+def with_leaves(make: Callable[[Any], Any], value: Any) -> Any:
+    """Its lists, tuples and dicts, with what is made of all else."""
+    return tree_map(make, value)
+
 
 _WHOLE = frozenset(
     {

@@ -298,6 +298,19 @@ class State:
                 found[name] = now
         return found
 
+    def replaced(self) -> dict[str, torch.Tensor]:
+        """By name: tensors that were put where another one was, or nothing."""
+        found: dict[str, torch.Tensor] = {}
+        for (name, _), (held, before) in zip(
+            self.reachable.containers, self._containers, strict=True
+        ):
+            found.update(
+                (each, now)
+                for each, now in _changed_items(name, held, before).items()
+                if isinstance(now, torch.Tensor)
+            )
+        return found
+
     def before(self, name: str) -> Any:
         """What `changes` would have called by this name; `MISSING` where nothing was."""
         owner = name.removeprefix(GRADIENT)
@@ -400,10 +413,9 @@ def refill(held: Any, content: Any) -> None:
 def _changed_items(name: str, held: Any, before: Any) -> dict[str, Any]:
     """Plain values and tensors that were put where others were; also in a dict that is new, as what
     an optimizer keeps for a weight after the first step."""
-    if isinstance(held, (set, deque)) or isinstance(held, list) != isinstance(before, list):
+    if isinstance(held, dict) != isinstance(before, dict):
         return {}
-    now = held if isinstance(held, dict) else dict(enumerate(held))
-    then = before if isinstance(before, dict) else dict(enumerate(before))
+    now, then = (_by_key(items, ordered=not isinstance(held, set)) for items in (held, before))
     found = {}
     for number, key in enumerate([*now, *(key for key in then if key not in now)]):
         value, old = now.get(key), then.get(key)
@@ -417,6 +429,15 @@ def _changed_items(name: str, held: Any, before: Any) -> dict[str, Any]:
             continue
         found[_item_path(name, key)] = value
     return found
+
+
+def _by_key(held: Any, *, ordered: bool) -> dict[Any, Any]:
+    """Items by their number; those of a set are their own keys."""
+    if isinstance(held, dict):
+        return held
+    if ordered:
+        return dict(enumerate(held))
+    return {item: item for item in held if isinstance(item, _PLAIN)}
 
 
 def _item_path(name: str, key: Any) -> str:

@@ -24,6 +24,11 @@ from compilescope.instrument.torchapi.stacks import origin
 _OUR_ROOT = PACKAGE + os.sep
 _CONDITIONAL = ("POP_JUMP", "JUMP_IF_TRUE_OR_POP", "JUMP_IF_FALSE_OR_POP")
 _NO_CODE = ("CACHE", "EXTENDED_ARG", "NOT_TAKEN")
+_COMPARING = frozenset(
+    f"{before}{name}{before}"
+    for name in ("gt", "ge", "lt", "le", "eq", "ne", "greater", "less")
+    for before in ("", "__")
+)
 
 
 Asked = tuple[Any, ...]
@@ -73,6 +78,10 @@ class Coverage:
         self.lines: dict[str, set[int]] = {}
         self.asked: Asked = ()
         """What the calls that follow are given."""
+        self.margins: dict[Any, float] | None = None
+        """By place, where that is asked for: what is left to the border in its first comparison of
+        tensors, in one of their numbers."""
+        self._measured: dict[Any, int] = {}
         self._files = set(files)
         self._wanted: dict[str, bool] = {}
         self._codes: dict[CodeType, dict[int, _Jump]] = {}
@@ -172,6 +181,20 @@ class Coverage:
         if self._wants(code.co_filename):
             self._keep(code, offset, frame.f_lineno, truth)
 
+    def compared(self, frame: FrameType, args: tuple[Any, ...]) -> None:
+        """Tensors were compared here."""
+        place = frame.f_code, frame.f_lasti
+        if self.margins is None or place in self.margins or len(args) != 2:
+            return
+        if not self._wants(frame.f_code.co_filename):
+            return
+        try:
+            left = (torch.as_tensor(args[0]) - torch.as_tensor(args[1])).detach().reshape(-1)
+            at = self._measured.setdefault(place, int(left.abs().argmin()))
+            self.margins[place] = float(left[at])
+        except (RuntimeError, TypeError, ValueError, IndexError):
+            return  # Of truths, of nothing, or of what is no number.
+
     def _keep(self, code: CodeType, offset: int, line: int, truth: bool) -> None:
         branch = self._values.get((code, offset))
         if branch is None:
@@ -190,6 +213,8 @@ class _Tests(TorchFunctionMode):  # type: ignore[misc]
         if name == "__bool__" and func is torch.Tensor.__bool__:
             frame = sys._getframe(1)
             self._coverage.tested(frame.f_code, frame.f_lasti)
+        if self._coverage.margins is not None and name in _COMPARING:
+            self._coverage.compared(sys._getframe(1), args)
         found = func(*args, **(kwargs or {}))
         if name in ("__bool__", "item") and type(found) is bool:
             self._coverage.read(sys._getframe(1), found)

@@ -38,6 +38,8 @@ class CallNotes:
         self._state = state
         self.aliases: dict[str, str] = {}
         """Output -> the argument, weight or other output whose memory it lies in."""
+        self.replaced: dict[str, str] = {}
+        """Attribute or item that another tensor was put into -> likewise, or `new memory`."""
         self.gradients: dict[str, bool] = {}
         """Output -> does it require a gradient."""
         self.random = ""
@@ -77,6 +79,10 @@ class CallNotes:
             elif key is not None:
                 owners[key] = path
             same.setdefault(id(leaf), path)
+        for name, tensor in self._state.replaced().items():
+            key = storage_key(tensor)
+            found = f"the memory of {owners[key]}" if key in owners else "new memory"
+            self.replaced[name] = f"{same[id(tensor)]} itself" if id(tensor) in same else found
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import math
 import os
 import signal
 import sys
@@ -36,6 +37,7 @@ from compilescope.change.repair.trials.child.recipes import (
     family_of,
     is_whole,
     more_recipes,
+    on_other_values,
     usual_recipes,
     wary_recipes,
     without_fatal,
@@ -92,12 +94,19 @@ doubling."""
 _HUNT_S = 20.0
 """For all regions together. Chosen: time that is only spent where a side of a branch was never
 taken, against patches that stay unverified because of it."""
+_BORDERS, _SECANTS = 4, 4
+"""So many comparisons are looked at, so many times each. Chosen: what is compared mostly is linear
+in the inputs, and one step then is enough."""
+_AT_BORDER = 1e-3
+"""Of what was left to it at first. Chosen: nearer than the inputs beside it are."""
+_BESIDE = 0.03
+"""Relative. Chosen: less than limits differ by that somebody chose."""
 _PATIENCE_S, _PATIENCE = 5.0, 20
 """Made-up inputs may take so many seconds, and so many times what the recorded ones took. Chosen: a
 loop that does not end must cost little, and a busy machine must not look like one."""
 _PATIENCE_COMPILED_S = 30.0
 """The same for a version that is held against the original, which compiles in that time. Chosen."""
-_EXACT = ("recorded", "values", "scaled", "first-size", "shifted", "weights")
+_EXACT = ("recorded", "values", "scaled", "first-size", "shifted", "weights", "trained")
 
 
 @contextlib.contextmanager
@@ -306,8 +315,10 @@ class Prober:
         return True
 
     def _ask_all(self, replay: Replay, entry: dict[str, Any], begun: float) -> None:
-        first = entry["call"] == 1 or (self._wary and self._is_other)
-        for recipe, compile_too in self._recipes(replay, entry, first):
+        first = entry["call"] == 1
+        # A later call may be the first one that goes where the change is.
+        asks_all = first or self._thorough or (self._wary and self._is_other)
+        for recipe, compile_too in self._recipes(replay, entry, asks_all):
             if not replay.can(recipe):
                 continue
             if recipe.kind != "recorded" and self._is_late(begun):
@@ -315,8 +326,12 @@ class Prober:
                 continue
             with self._asking(entry, recipe):
                 self._ask_one(replay, entry, recipe, compile_too)
-        if first and not self._compiled and not self._follows:
+        if self._compiled or self._follows:
+            return
+        if first:
             self._hunt(replay, entry)
+        if self._thorough:
+            self._ask_at_borders(replay, entry)
 
     def _asking(
         self, entry: dict[str, Any], recipe: InputRecipe
@@ -330,7 +345,9 @@ class Prober:
     def _ask_one(
         self, replay: Replay, entry: dict[str, Any], recipe: InputRecipe, compile_too: bool
     ) -> None:
-        coverage = None if self._compiled else self._coverage
+        # Of branches and of float64 numbers only the original's are asked for.
+        first = not (self._compiled or self._follows)
+        coverage = self._coverage if first else None
         kept = self._within(entry, recipe, lambda: replay.eagerly(recipe, coverage))
         if kept is None:
             return
@@ -344,7 +361,7 @@ class Prober:
                 entry["replays"].append(compiled)
         # Hooks that sum gradients hang on weights, and are lost where a dtype changes (torch 2.13).
         wanted = recipe.kind in _EXACT and not is_in_group()
-        if not self._compiled and kept["error"] is None and wanted:
+        if first and kept["error"] is None and wanted:
             exact = replay.exactly(recipe)
             if exact is not None:
                 entry["replays"].append(exact)
@@ -359,6 +376,7 @@ class Prober:
             replay.arguments, sizes=self._sizes, first=first, thorough=self._thorough
         )
         more = replay.state_recipes() if first else []
+        more += on_other_values(more) if self._thorough and replay.arguments.tensors() else []
         if first and self._wary:
             more += wary_recipes(replay.arguments, self._numbers)
             more += replay.number_recipes(self._numbers)
@@ -387,6 +405,79 @@ class Prober:
                     entry["replays"].append(replay.eagerly(recipe))
             self._hunted += time.monotonic() - begun
 
+    def _ask_at_borders(self, replay: Replay, entry: dict[str, Any]) -> None:
+        """Values times, or plus, what makes two sides of a comparison equal, or a little more or
+        less: there `<` and `<=` differ, and a limit from one beside it."""
+        fatal = self._fatal.get(entry["region"], ())
+        if "values" in fatal or not any(t.is_floating_point() for t in replay.arguments.tensors()):
+            return
+        solved: set[Any] = set()
+        for kind, start in (("border", 1.0), ("border-plus", 0.0)):
+            once = self._margins(replay, entry, kind, start)
+            twice = self._margins(replay, entry, kind, start + 1.0)
+            for place in [each for each in once if each in twice and each not in solved]:
+                if len(solved) >= _BORDERS:
+                    return
+                points = [(start, once[place]), (start + 1.0, twice[place])]
+                found = self._solved(replay, entry, kind, place, points)
+                if found is None:
+                    continue
+                solved.add(place)
+                border, left = found
+                beside = _BESIDE * (abs(border) or 1.0)
+                amounts = [border + beside, border - beside]
+                if not left and replay.is_exact(InputRecipe(kind, amount=border)):
+                    amounts.append(border)  # Where rounding decides, who is right nobody can say.
+                for amount in amounts:
+                    recipe = InputRecipe(kind, amount=amount)
+                    with self._asking(entry, recipe):
+                        kept = self._within(entry, recipe, lambda: replay.eagerly(recipe))  # noqa: B023
+                        entry["replays"] += [kept] if kept is not None else []
+
+    def _solved(
+        self,
+        replay: Replay,
+        entry: dict[str, Any],
+        kind: str,
+        place: Any,
+        points: list[tuple[float, float]],
+    ) -> tuple[float, float] | None:
+        """The amount at which next to nothing is left to the border, by secants, and what is left;
+        None where none was found."""
+        first = abs(points[0][1])
+        for _ in range(_SECANTS):
+            (before, was), (now, left) = points[-2:]
+            step = left * (now - before) / (left - was) if left != was else 0.0
+            if not step or not math.isfinite(step):
+                break
+            margins = self._margins(replay, entry, kind, now - step)
+            points.append((now - step, margins.get(place, left)))
+        best = min(points, key=lambda point: abs(point[1]))
+        return best if abs(best[1]) <= _AT_BORDER * first else None
+
+    def _margins(
+        self, replay: Replay, entry: dict[str, Any], kind: str, amount: float
+    ) -> dict[Any, float]:
+        """To the border of each comparison. No side of a branch counts as taken by it."""
+        recipe, found = InputRecipe(kind, amount=amount), dict[Any, float]()
+        known = self._taken()
+        self._coverage.margins = found
+        try:
+            with self._asking(entry, recipe):
+                self._within(entry, recipe, lambda: replay.glance(recipe, self._coverage))
+        finally:
+            self._coverage.margins = None
+            self._forget_all_but(known)
+        return {place: left for place, left in found.items() if math.isfinite(left)}
+
+    def _taken(self) -> dict[int, set[Any]]:
+        kept = [*self._coverage.branches(), *self._coverage.values()]
+        return {id(branch): set(branch.taken) for _, branch in kept}
+
+    def _forget_all_but(self, known: dict[int, set[Any]]) -> None:
+        for _, branch in (*self._coverage.branches(), *self._coverage.values()):
+            branch.taken.intersection_update(known.get(id(branch), ()))
+
     def _within(
         self, entry: dict[str, Any], recipe: InputRecipe, ask: Callable[[], _T]
     ) -> _T | None:
@@ -397,14 +488,12 @@ class Prober:
         patience = self._patience_s
         if self._follows:
             patience = max(patience, _PATIENCE_COMPILED_S)
-        kept = [*self._coverage.branches(), *self._coverage.values()]
-        known = {id(branch): set(branch.taken) for _, branch in kept}
+        known = self._taken()
         try:
             with ending_within(patience if made_up else None):
                 found = ask()
         except Endless:
-            for _, branch in (*self._coverage.branches(), *self._coverage.values()):
-                branch.taken.intersection_update(known.get(id(branch), ()))
+            self._forget_all_but(known)
             entry.setdefault("endless", []).append(recipe.words())
             return None
         if recipe.kind == "recorded":

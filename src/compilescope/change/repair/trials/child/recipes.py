@@ -9,6 +9,7 @@ the recipe is about that, and what the original refuses, the other version has t
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -23,13 +24,21 @@ RECORDED, OTHER_WEIGHTS, OTHER_MODE = "recorded", "weights", "mode"
 """The arguments as they were; with the weights moved, with `training` the other way."""
 PLAIN_NUMBER = "number"
 """The arguments as they were, and another number beside them: an attribute, a global variable."""
-ASKED_OF_ANYBODY = frozenset({PLAIN_NUMBER, "size", "around", "beyond", "nan-in"})
+AROUND = "around"
+"""Values, or (as a target) weights, drawn around a number that stands in the change."""
+ASKED_OF_ANYBODY = frozenset({PLAIN_NUMBER, "size", AROUND, "beyond", "nan-in"})
 """What nobody vouches for is asked these. Many programs refuse them: then they are left out."""
+TRAINED, UNTRAINED = "trained", "untrained"
+"""The arguments as they were, but that they require gradients, or do not."""
+_AS_RECORDED = (RECORDED, OTHER_WEIGHTS, OTHER_MODE, PLAIN_NUMBER, TRAINED, UNTRAINED)
+OTHER_VALUES, WITH_ZEROS = "values", "half-zero"
+"""The target of a recipe of these that is about other values too: recorded ones may be all alike,
+and hide what a state makes of them."""
 _FLAGS = 6
 """So many arguments that are plain numbers are varied. Chosen: each costs one or two more replays
 of the region."""
 _INTEGERS = ("near", "whole", "extreme", "large")
-_HARMLESS = (RECORDED, OTHER_WEIGHTS, OTHER_MODE, "drawn")
+_HARMLESS = (*_AS_RECORDED, "drawn")
 
 
 class InputRecipe(NamedTuple):
@@ -42,13 +51,22 @@ class InputRecipe(NamedTuple):
     """The argument that is meant, where it is one."""
 
     def words(self) -> str:
+        told = self._words()
+        more = {OTHER_VALUES: "other values", WITH_ZEROS: "zeros in half of the values"}
+        return f"{told}, {more[self.target]}" if self.target in more else told
+
+    def _words(self) -> str:
         told = {
             RECORDED: "the recorded inputs",
             OTHER_WEIGHTS: _words_of_weights(self),
             OTHER_MODE: "`training` the other way",
+            TRAINED: "inputs that require gradients",
+            UNTRAINED: "inputs that require no gradient",
             "values": "other values",
             "drawn": "the recorded values in another order",
             "scaled": f"values times {self.amount:g}",
+            "border": "values at the border of a comparison",
+            "border-plus": "values moved to the border of a comparison",
             "shifted": f"values shifted by {self.amount:g}",
             "filled": f"all values {self.amount:g}",
             "nan": "NaN among the values",
@@ -56,10 +74,12 @@ class InputRecipe(NamedTuple):
             "half-nan": "NaN in half of the values",
             "half-infinity": "infinities in half of the values",
             "all-nan": "all values NaN",
+            "half-zero": "zeros in half of the values",
+            "wider": "other values, farther apart",
             "first-size": f"a first size {self.amount:+g}",
             "size": f"{'first ' * self.seed}sizes of {self.target} as {self.amount:g}",
             "nan-in": f"NaN among the values of {self.target} alone",
-            "around": f"values around {self.amount:g}",
+            AROUND: f"values around {self.amount:g}",
             "beyond": f"values up to {self.amount:g}",
             PLAIN_NUMBER: f"{self.target} = {self.amount:g}",
             "empty": "empty tensors",
@@ -73,8 +93,8 @@ class InputRecipe(NamedTuple):
 
 
 def _words_of_weights(recipe: InputRecipe) -> str:
-    if recipe.target:
-        return f"weights and buffers {recipe.target} {recipe.amount:g}"
+    if recipe.target == AROUND:
+        return f"weights and buffers around {recipe.amount:g}"
     words = f"weights and buffers times {recipe.amount:g}"
     return words if recipe.amount else "other weights and buffers"
 
@@ -83,7 +103,7 @@ def family_of(recipe: InputRecipe) -> str:
     """Inputs that are refused together: what is beyond the range of one kernel for one of them,
     mostly is for the others. Empty for those that hold nothing which was not there."""
     other_scale = recipe.kind == OTHER_WEIGHTS and recipe.amount
-    if recipe.kind in _HARMLESS and not other_scale:
+    if recipe.kind in _HARMLESS and not other_scale and recipe.target != AROUND:
         return ""
     if recipe.kind == PLAIN_NUMBER:
         return f"{PLAIN_NUMBER} {recipe.target}"
@@ -102,7 +122,7 @@ def usual_recipes(
     arguments: CopiedArguments, *, sizes: bool, first: bool, thorough: bool = False
 ) -> list[InputRecipe]:
     """The questions that every region is asked; `first`: all of them, else a few. `thorough`: also
-    what only a change by anybody is asked. A single NaN may lie beside all that a mask covers."""
+    what only a change by anybody is asked."""
     recipes = [InputRecipe(RECORDED)]
     tensors = arguments.tensors()
     if any(t.is_floating_point() or t.is_complex() for t in tensors):
@@ -110,9 +130,7 @@ def usual_recipes(
         if first:
             recipes += [InputRecipe("filled"), InputRecipe("nan", 2), InputRecipe("infinity", 3)]
             recipes += [InputRecipe("scaled", amount=100.0), InputRecipe("scaled", amount=0.01)]
-        if first and thorough:
-            recipes += [InputRecipe("half-nan", 7), InputRecipe("half-infinity", 8)]
-            recipes += [InputRecipe("all-nan")]
+        recipes += _of_anyone(tensors, first) if thorough else []
     elif tensors:
         recipes += [InputRecipe("values", 1), InputRecipe("filled")]
     if first:
@@ -124,6 +142,31 @@ def usual_recipes(
             InputRecipe("empty"),
         ]
     return recipes + (list(_flags(arguments)) if first else [])
+
+
+def _of_anyone(tensors: list[torch.Tensor], first: bool) -> list[InputRecipe]:
+    """What only a change by anybody is asked. A single NaN may lie beside all that a mask covers,
+    and what is recorded may need no gradient, and hold no zero."""
+    recipes = []
+    if first:
+        recipes += [InputRecipe("half-nan", 7), InputRecipe("half-infinity", 8)]
+        recipes += [InputRecipe("all-nan")]
+        recipes += [InputRecipe("wider", seed) for seed in (12, 13, 14)]
+    recipes += [InputRecipe("half-zero", 11)]
+    if torch.is_grad_enabled() and any(map(_can_be_trained, tensors)):
+        recipes += [InputRecipe(TRAINED), InputRecipe(TRAINED, 9, target=WITH_ZEROS)]
+    if any(tensor.requires_grad and tensor.is_leaf for tensor in tensors):
+        recipes += [InputRecipe(UNTRAINED)]
+    return recipes
+
+
+def on_other_values(recipes: Iterable[InputRecipe]) -> list[InputRecipe]:
+    """The same states, met with other values."""
+    return [recipe._replace(seed=recipe.seed or 9, target=OTHER_VALUES) for recipe in recipes]
+
+
+def _can_be_trained(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() and not tensor.requires_grad
 
 
 def _of_integers(tensors: list[torch.Tensor]) -> list[InputRecipe]:
@@ -160,10 +203,10 @@ def wary_recipes(arguments: CopiedArguments, numbers: Collection[float]) -> Iter
         # A check of one argument is none of another.
         yield from (InputRecipe("nan-in", 11, target=path) for path in floating[:_ALONE])
     for number in chosen:
-        yield InputRecipe("around", 9, number)
+        yield InputRecipe(AROUND, 9, number)
         if abs(number) >= 1:
             yield InputRecipe("beyond", 9, 4 * number)
-        yield InputRecipe(OTHER_WEIGHTS, 9, number, "around")
+        yield InputRecipe(OTHER_WEIGHTS, 9, number, AROUND)
 
 
 _WEIGHTS_TIMES = (1e4, 1e30, 1e-6)
@@ -200,7 +243,11 @@ def prepare(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The inputs. `forms`: how the version that they are to be like handed its numbers in; `lists`:
     the sizes of the tensors in its lists, which may be one tensor here."""
-    if recipe.kind in (RECORDED, OTHER_WEIGHTS, OTHER_MODE, PLAIN_NUMBER):
+    if recipe.kind == UNTRAINED:
+        return _untrained(arguments)
+    if recipe.kind in _AS_RECORDED and recipe.target in (OTHER_VALUES, WITH_ZEROS):
+        recipe = InputRecipe(recipe.target, recipe.seed)
+    if recipe.kind in _AS_RECORDED:
         return arguments.args, arguments.kwargs
     if recipe.kind == "flag":
         return _with_flag(arguments, recipe)
@@ -229,6 +276,15 @@ def prepare(
         return _remade(tensor, recipe, generator, leading)
 
     return arguments.remade(make)
+
+
+def _untrained(arguments: CopiedArguments) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Parameters stay what they are."""
+    args, kwargs = arguments.remade(lambda tensor: tensor.detach().clone())
+    for tensor in CopiedArguments(args, kwargs, ()).tensors():
+        if tensor.is_leaf and not isinstance(tensor, torch.nn.Parameter):
+            tensor.requires_grad_(False)
+    return args, kwargs
 
 
 def _flags(arguments: CopiedArguments) -> Iterator[InputRecipe]:
@@ -352,7 +408,7 @@ def _values(
     if flat.dtype is torch.bool:
         return _of_bools(flat, recipe, generator)
     if is_whole(flat):
-        if recipe.kind == "around":
+        if recipe.kind == AROUND:
             return _around_whole(flat, recipe, generator)
         return _of_whole(flat, recipe, generator)
     make = _FLOATS.get(recipe.kind)
@@ -462,28 +518,72 @@ def _planted(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator
 
 
 def _spread(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator) -> torch.Tensor:
-    draws = torch.rand(flat.shape, generator=generator, device="cpu")
+    ranks = _ranks(flat, generator)
     values = flat.clone()
     if recipe.kind == "half-nan":
-        values[draws < 0.5] = float("nan")
+        values[ranks < 0.5] = float("nan")
     else:
-        values[draws < 0.25] = float("inf")
-        values[draws > 0.75] = -float("inf")
+        values[ranks < 0.25] = float("inf")
+        values[ranks > 0.75] = -float("inf")
+    return values
+
+
+def _ranks(flat: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """From 0 to 1 in a drawn order: of two elements one is in either half."""
+    draws = torch.rand(flat.shape, generator=generator, device="cpu")
+    return draws.argsort().argsort() / max(flat.numel(), 1)
+
+
+_SHORT, _EXACT = 4, 10
+"""Binary digits. Chosen: sums and products of some such numbers are exact in float32, in whatever
+order they are made."""
+
+
+def shortened(flat: torch.Tensor, digits: int = _SHORT) -> torch.Tensor:
+    """Rounded to so many binary digits of the largest."""
+    largest = float(flat.detach().abs().max()) if flat.numel() and not flat.is_complex() else 0.0
+    if not largest or not math.isfinite(largest):
+        return flat
+    unit = 2.0 ** (math.frexp(largest)[1] - digits)
+    return (flat / unit).round() * unit
+
+
+def is_exact(values: torch.Tensor) -> bool:
+    """Are all so short that adding and multiplying them rounds nothing?"""
+    return not values.is_floating_point() or bool((shortened(values, _EXACT) == values).all())
+
+
+_WIDER = 3.0
+"""Chosen: their sums then have either sign, and most lie beyond the recorded ones."""
+
+
+def _wider(flat: torch.Tensor, recipe: InputRecipe, generator: torch.Generator) -> torch.Tensor:
+    values = _alike(flat, recipe, generator)
+    if values.is_complex() or not values.numel():
+        return values
+    values = values.to(torch.promote_types(values.dtype, torch.float32))
+    values = values.mean() + (values - values.mean()) * _WIDER
+    if recipe.kind == "half-zero":
+        values[_ranks(flat, generator) < 0.5] = 0.0
     return values
 
 
 _FLOATS: dict[str, Maker] = {
+    "half-zero": _wider,
+    "wider": _wider,
     "half-nan": _spread,
     "half-infinity": _spread,
     "all-nan": lambda flat, *_: torch.full_like(flat, float("nan")),
     "values": _alike,
     "scaled": lambda flat, recipe, _: flat * recipe.amount,
+    "border": lambda flat, recipe, _: shortened(flat) * recipe.amount,
+    "border-plus": lambda flat, recipe, _: shortened(flat) + recipe.amount,
     "shifted": lambda flat, recipe, _: flat + recipe.amount,
     "filled": lambda flat, recipe, _: torch.full_like(flat, recipe.amount),
     "nan": _planted,
     "nan-in": _planted,
     "infinity": _planted,
-    "around": _around,
+    AROUND: _around,
     "beyond": _up_to,
 }
 

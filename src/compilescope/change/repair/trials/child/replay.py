@@ -16,7 +16,7 @@ import os
 import sys
 import zlib
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -29,14 +29,18 @@ from compilescope.change.repair.trials.child.list_contents import list_contents
 from compilescope.change.repair.trials.child.notes import CallNotes, describe_error
 from compilescope.change.repair.trials.child.plain_numbers import PlainNumbers
 from compilescope.change.repair.trials.child.recipes import (
+    AROUND,
     OTHER_MODE,
     OTHER_WEIGHTS,
     PLAIN_NUMBER,
+    TRAINED,
     InputRecipe,
+    is_exact,
     prepare,
 )
 from compilescope.instrument.torchapi.compilation.settings import roomy_caches
 from compilescope.instrument.torchapi.regions import CompiledRegion, Regions, Versions, model_of
+from compilescope.instrument.torchapi.trials.reruns import with_leaves
 from compilescope.measure.diff.runs.model_state import State
 from compilescope.measure.diff.runs.modes import Randomness
 from compilescope.measure.diff.runs.sides import believed, survey, widened
@@ -89,7 +93,7 @@ def move(state: State, recipe: InputRecipe, names: Collection[str]) -> None:
         return
     for name in names:
         tensor = state.reachable.tensors[name]
-        if recipe.target:
+        if recipe.target == AROUND:
             # Some beyond the number, some before it.
             share = torch.rand(tensor.shape, generator=_generator(recipe, name), device="cpu")
             with torch.no_grad():
@@ -186,6 +190,11 @@ class Replay:
             self.train = False
         return kept
 
+    def is_exact(self, recipe: InputRecipe) -> bool:
+        """Are its inputs such that sums and products of them are not rounded?"""
+        made = CopiedArguments(*prepare(self.arguments, recipe, self._forms, self._lists), ())
+        return all(map(is_exact, made.tensors()))
+
     def glance(self, recipe: InputRecipe, coverage: Coverage) -> None:
         """Only to see which branches it takes."""
         plan = self._plan(recipe)
@@ -220,18 +229,20 @@ class Replay:
 
     def _plan(self, recipe: InputRecipe) -> TrialPlan:
         args, kwargs = prepare(self.arguments, recipe, self._forms, self._lists)
+        eager = self._region.eager
         return TrialPlan(
-            model=self._region.eager,
+            model=_on_activations(eager, self._state) if recipe.kind == TRAINED else eager,
             state=self._state,
             arguments=CopiedArguments(args, kwargs, self._state.own),
             randomness=self._randomness,
-            train=self.train,
+            train=self.train or recipe.kind == TRAINED,
+            input_gradients=recipe.kind == TRAINED,
         )
 
     def _kept(
         self, plan: TrialPlan, recipe: InputRecipe, mode: Any, coverage: Coverage | None
     ) -> dict[str, Any]:
-        call = self._region.eager if mode == "eager" else self._region.compiled
+        call = plan.model if mode == "eager" else self._region.compiled
         notes = CallNotes(call, self._state)
         self._around_it.restore()
         with self._moved(plan, recipe):
@@ -241,7 +252,7 @@ class Replay:
         notes.surroundings = self._around_it.changes()
         self._around_it.restore()
         if isinstance(outcome.error, ToolError):
-            if not (outcome.values and plan.train):
+            if not plan.train:
                 raise outcome.error
             # On these inputs no output requires a gradient, which is not the program's error.
             plan.train = False
@@ -295,6 +306,7 @@ class Replay:
             "lists": self._keeper.keep(TrialOutcome(values=lists)) if lists else "",
             "error": describe_error(error) if error is not None else None,
             "aliases": notes.aliases,
+            "replaced": notes.replaced,
             "gradients": notes.gradients,
             "printed": notes.printed,
             "surroundings": notes.surroundings,
@@ -316,6 +328,22 @@ def _keep_left_behind(outcome: TrialOutcome, state: State) -> None:
         for name, leaf in state.changes().items():
             kept = leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf
             outcome.values[f"{name}{AFTER}"] = TrialValue("change", kept)
+
+
+def _on_activations(call: Callable[..., Any], state: State) -> Callable[..., Any]:
+    """Calls it with what layers before it would give: nobody may write into a leaf that requires a
+    gradient, and everybody into what was computed from it."""
+    own = {id(tensor) for tensor in state.own}
+
+    def computed(leaf: Any) -> Any:
+        is_input = isinstance(leaf, torch.Tensor) and leaf.requires_grad and leaf.is_leaf
+        return leaf.clone() if is_input and id(leaf) not in own else leaf
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = with_leaves(computed, (args, kwargs))
+        return call(*args, **kwargs)
+
+    return called
 
 
 def _is_equal(now: Any, before: Any) -> bool:

@@ -1,0 +1,1 @@
+"""What the judge is tested with: programs, mutants of them, and rewrites that change nothing."""
