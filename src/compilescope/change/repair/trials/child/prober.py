@@ -345,9 +345,9 @@ class Prober:
     def _ask_one(
         self, replay: Replay, entry: dict[str, Any], recipe: InputRecipe, compile_too: bool
     ) -> None:
-        # Of branches and of float64 numbers only the original's are asked for.
+        # Float64 numbers are asked for of the original alone, branches also where places are given.
         first = not (self._compiled or self._follows)
-        coverage = self._coverage if first else None
+        coverage = self._coverage if first or (self._places and not self._compiled) else None
         kept = self._within(entry, recipe, lambda: replay.eagerly(recipe, coverage))
         if kept is None:
             return
