@@ -259,5 +259,15 @@ CHANGES = [
         "it crashes: SystemError: gone",
         quick=True,
     ),
+    Change(
+        "neither-compiles",
+        MODEL.replace(
+            "        self.seen += 1\n", "        if h.sum() > 0:\n            h = h * 2\n"
+        ).replace('backend="eager"', 'backend="eager", fullgraph=True'),
+        "return h.sum(dim=1)",
+        "found = h.sum(dim=1)\n        return found",
+        "unknown",
+        "fails in both versions",
+    ),
     Change("syntax", PLAIN, "print(total", "print(total(", "changed", "SyntaxError"),
 ]

@@ -121,17 +121,26 @@ class ChangeComparison:
     def compare_end(self) -> None:
         """How it ends alone."""
         assert self.result.after is not None
-        self._trial.checks.append(self._trial.exit_check(self.result.after))
+        self._trial.checks.append(self._exit_check(self.result.after))
+
+    def _exit_check(self, after: CapturedRun) -> FixCheck:
+        """A fix has to mend what cannot be compiled; anybody's change may leave it as it is."""
+        before = self._baseline.captured
+        fails = self._baseline.failed_to_compile and bool(after.digest.failures)
+        if fails and after.exit_status == before.exit_status:
+            return FixCheck("exit", "pass", "neither version can be compiled")
+        return self._trial.exit_check(after)
 
     def compare_behavior(self) -> None:
         """How it ends, what it prints, and what its compiled regions give."""
         after = self.result.after
         assert after is not None
         trial, baseline = self._trial, self._baseline
-        trial.checks.append(trial.exit_check(after))
-        if trial.checks[-1].verdict == "pass":
+        ended = self._exit_check(after)
+        trial.checks.append(ended)
+        if ended.verdict == "pass" and after.exit_status == baseline.exit_status:
             trial.checks.append(trial.output_check(after))
-        elif not after.digest.graphs and not baseline.unsteady("exit"):
+        elif ended.verdict == "fail" and not after.digest.graphs and not baseline.unsteady("exit"):
             return  # It ended before anything was compiled: there is nothing to replay.
         if baseline.failed_to_compile:
             trial.notes.append(
