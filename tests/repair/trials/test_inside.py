@@ -23,7 +23,8 @@ def _arguments(*args: Any, **kwargs: Any) -> Any:
 def test_a_recipe_gives_the_same_each_time() -> None:
     import torch
 
-    from compilescope.change.repair.trials.child.recipes import prepare, usual_recipes
+    from compilescope.change.repair.trials.child.recipe_sets import usual_recipes
+    from compilescope.change.repair.trials.child.recipes import prepare
 
     x, n = torch.linspace(-1, 1, 8).reshape(2, 4), torch.tensor([3, 5])
     arguments = _arguments(x, n, 3, flag=True)
@@ -65,7 +66,8 @@ def test_recipes_change_what_they_say() -> None:
 def test_integers_beside_those_that_were_seen() -> None:
     import torch
 
-    from compilescope.change.repair.trials.child.recipes import InputRecipe, prepare, usual_recipes
+    from compilescope.change.repair.trials.child.recipe_sets import usual_recipes
+    from compilescope.change.repair.trials.child.recipes import InputRecipe, prepare
 
     one = torch.tensor(3)
     kinds = [recipe.kind for recipe in usual_recipes(_arguments(one), sizes=False, first=True)]

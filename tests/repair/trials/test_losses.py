@@ -13,9 +13,9 @@ from typing import Any
 import torch
 
 import compilescope
+from compilescope.change.repair.trials.loss_checks import check_losses
 from compilescope.change.repair.trials.losses import (
     captured_lines,
-    check_losses,
     count_operators,
     is_on_data,
 )

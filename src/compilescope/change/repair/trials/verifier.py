@@ -16,14 +16,16 @@ from pathlib import Path
 from compilescope.base.processes.outcome import last_words
 from compilescope.change.fixes.patch import Allowance, dims_joined, fields_read
 from compilescope.change.repair.trials.baseline import TrialBaseline
-from compilescope.change.repair.trials.losses import (
+from compilescope.change.repair.trials.loss_checks import (
     calls_to,
-    captured_lines,
     certain_failure,
     check_losses,
+    takes_place_of,
+)
+from compilescope.change.repair.trials.losses import (
+    captured_lines,
     compiled_functions,
     losses_of,
-    takes_place_of,
 )
 from compilescope.change.repair.trials.printed_output import compare_output, numbers_are_near
 from compilescope.change.repair.trials.recorded_runs import CapturedRun, Verification

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 from compilescope.base.processes.outcome import last_words
 from compilescope.change.repair.trials.baseline import TrialBaseline
+from compilescope.change.repair.trials.loss_checks import check_losses
 from compilescope.change.repair.trials.losses import (
     captured_lines,
-    check_losses,
     compiled_functions,
     losses_of,
 )

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from compilescope.change.repair.trials.child.borders import beside, solve_border
 from compilescope.change.repair.trials.child.branches import Coverage, SourceBranch
 from compilescope.change.repair.trials.child.collectives import alone, is_in_group, one_process
 from compilescope.change.repair.trials.child.fatal_inputs import FatalInputs, asking
@@ -29,6 +30,12 @@ from compilescope.change.repair.trials.child.kept_outcomes import OutcomeKeeper,
 from compilescope.change.repair.trials.child.line_watcher import within_region
 from compilescope.change.repair.trials.child.list_contents import shapes_of_lists
 from compilescope.change.repair.trials.child.notes import describe_error, random_state
+from compilescope.change.repair.trials.child.recipe_sets import (
+    more_recipes,
+    on_other_values,
+    usual_recipes,
+    wary_recipes,
+)
 from compilescope.change.repair.trials.child.recipes import (
     ASKED_OF_ANYBODY,
     OTHER_WEIGHTS,
@@ -36,10 +43,6 @@ from compilescope.change.repair.trials.child.recipes import (
     InputRecipe,
     family_of,
     is_whole,
-    more_recipes,
-    on_other_values,
-    usual_recipes,
-    wary_recipes,
     without_fatal,
 )
 from compilescope.change.repair.trials.child.replay import Replay
@@ -94,13 +97,8 @@ doubling."""
 _HUNT_S = 20.0
 """For all regions together. Chosen: time that is only spent where a side of a branch was never
 taken, against patches that stay unverified because of it."""
-_BORDERS, _SECANTS = 4, 4
-"""So many comparisons are looked at, so many times each. Chosen: what is compared mostly is linear
-in the inputs, and one step then is enough."""
-_AT_BORDER = 1e-3
-"""Of what was left to it at first. Chosen: nearer than the inputs beside it are."""
-_BESIDE = 0.03
-"""Relative. Chosen: less than limits differ by that somebody chose."""
+_BORDERS = 4
+"""Comparisons of which the border is looked for. Chosen: each costs some replays."""
 _PATIENCE_S, _PATIENCE = 5.0, 20
 """Made-up inputs may take so many seconds, and so many times what the recorded ones took. Chosen: a
 loop that does not end must cost little, and a busy machine must not look like one."""
@@ -419,13 +417,15 @@ class Prober:
                 if len(solved) >= _BORDERS:
                     return
                 points = [(start, once[place]), (start + 1.0, twice[place])]
-                found = self._solved(replay, entry, kind, place, points)
+                found = solve_border(
+                    lambda amount: self._margins(replay, entry, kind, amount).get(place),  # noqa: B023
+                    points,
+                )
                 if found is None:
                     continue
                 solved.add(place)
                 border, left = found
-                beside = _BESIDE * (abs(border) or 1.0)
-                amounts = [border + beside, border - beside]
+                amounts = beside(border)
                 if not left and replay.is_exact(InputRecipe(kind, amount=border)):
                     amounts.append(border)  # Where rounding decides, who is right nobody can say.
                 for amount in amounts:
@@ -433,27 +433,6 @@ class Prober:
                     with self._asking(entry, recipe):
                         kept = self._within(entry, recipe, lambda: replay.eagerly(recipe))  # noqa: B023
                         entry["replays"] += [kept] if kept is not None else []
-
-    def _solved(
-        self,
-        replay: Replay,
-        entry: dict[str, Any],
-        kind: str,
-        place: Any,
-        points: list[tuple[float, float]],
-    ) -> tuple[float, float] | None:
-        """The amount at which next to nothing is left to the border, by secants, and what is left;
-        None where none was found."""
-        first = abs(points[0][1])
-        for _ in range(_SECANTS):
-            (before, was), (now, left) = points[-2:]
-            step = left * (now - before) / (left - was) if left != was else 0.0
-            if not step or not math.isfinite(step):
-                break
-            margins = self._margins(replay, entry, kind, now - step)
-            points.append((now - step, margins.get(place, left)))
-        best = min(points, key=lambda point: abs(point[1]))
-        return best if abs(best[1]) <= _AT_BORDER * first else None
 
     def _margins(
         self, replay: Replay, entry: dict[str, Any], kind: str, amount: float
