@@ -285,14 +285,16 @@ def test_an_attempt_keeps_its_keys(
     folder: Path, found: _Search, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Those that version 0.1 printed, and what the verdict rests on (`inputs`, `notes`,
-    `uncovered`); `kind` is the finding's, though the record is an event."""
+    `uncovered`, and of a model's patch `by` and `compared`); `kind` is the finding's, though the
+    record is an event."""
     found.outcome = _fixed(folder)
     assert _fix("train.py", "--json") == 0
     (printed, *_) = json.loads(capsys.readouterr().out)["fixes"]
     assert printed["kind"] == "break"
     assert sorted(printed) == sorted(
         [
-            *("because", "breaks_after", "breaks_before", "cause", "checks", "diff", "file"),
+            *("because", "breaks_after", "breaks_before", "by", "cause", "checks", "compared"),
+            *("diff", "file"),
             *("fingerprint", "fix", "function", "inputs", "kept", "kind", "line", "notes", "own"),
             *("reason", "recompiles_after", "recompiles_before", "refused", "round", "rule"),
             *("safe", "source", "states", "times", "title", "uncovered", "verdict"),

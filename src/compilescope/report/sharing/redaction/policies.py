@@ -176,6 +176,8 @@ POLICIES: dict[str, dict[str, Policy]] = {
     "CheckOutcome": {"outcome": "keep", "baseline": "path"},
     "ReproWritten": {"because": "keep", "path": "path", "reason": "sentences"},
     "FixAttempt": {
+        "by": "dropped",
+        "compared": "sentences",
         "fix": "keep",
         "title": "keep",
         "verdict": "keep",
