@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 Functions = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -97,6 +97,25 @@ class Source:
         shown = [" ... ".join(reversed(each)) for each in (old, new)]
         line = getattr(at, "lineno", 1)
         return Written(operator, line, self.function_of(at), shown[0], shown[1], text)
+
+
+Change = tuple[ast.AST, Sequence[Edit]]
+"""Where it is, and what is written there."""
+Maker = Callable[[Source, ast.AST], Iterator[Change]]
+
+
+def each_change(
+    source: Source, wanted: Callable[[Source, ast.AST], bool], makers: Mapping[str, Maker]
+) -> list[Written]:
+    """What the makers make of the wanted nodes, each text once, in the order of the source."""
+    found: dict[str, Written] = {}
+    for node in filter(lambda node: wanted(source, node), ast.walk(source.tree)):
+        for operator, make in makers.items():
+            for at, edits in make(source, node):
+                written = source.written(operator, at, *edits)
+                if written is not None:
+                    found.setdefault(written.text, written)
+    return sorted(found.values(), key=lambda each: (each.line, each.operator, each.new))
 
 
 _NAMED = (*Functions, ast.ClassDef)

@@ -9,22 +9,21 @@ from __future__ import annotations
 import ast
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from judging.edits import (
+    Change,
     Edit,
     Functions,
+    Maker,
     Source,
     Written,
     called,
     changed,
+    each_change,
     is_of_module,
     is_text,
 )
-
-Change = tuple[ast.AST, Sequence[Edit]]
-"""Where it is, and what is written there."""
-Maker = Callable[[Source, ast.AST], Iterator[Change]]
 
 _ARITHMETIC: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
     ast.Add: (ast.Sub,),
@@ -152,17 +151,7 @@ _SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr)
 
 def mutants(text: str) -> list[Written]:
     """All of them, each once, in the order of the text."""
-    source = Source(text)
-    found: dict[str, Written] = {}
-    for node in ast.walk(source.tree):
-        if not _is_wanted(source, node):
-            continue
-        for operator, make in OPERATORS.items():
-            for at, edits in make(source, node):
-                mutant = source.written(operator, at, *edits)
-                if mutant is not None:
-                    found.setdefault(mutant.text, mutant)
-    return sorted(found.values(), key=lambda each: (each.line, each.operator, each.new))
+    return each_change(Source(text), _is_wanted, OPERATORS)
 
 
 def draw(found: Sequence[Written], number: int, seed: str) -> list[Written]:

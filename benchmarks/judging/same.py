@@ -7,12 +7,20 @@ that can be nothing else has it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
-from judging.edits import Edit, Functions, Source, Written, called, changed, is_of_module
-
-Change = tuple[ast.AST, Sequence[Edit]]
-Maker = Callable[[Source, ast.AST], Iterator[Change]]
+from judging.edits import (
+    Change,
+    Edit,
+    Functions,
+    Maker,
+    Source,
+    Written,
+    called,
+    changed,
+    each_change,
+    is_of_module,
+)
 
 _OF_TENSORS = ("sin", "cos", "tanh", "sigmoid", "relu", "exp", "softmax", "log_softmax", "neg")
 """Methods that nothing else has, and functions of torch that give a tensor."""
@@ -27,19 +35,9 @@ _FREE = ("kept_here", "same_as_before", "made_first")
 
 
 def rewrites(text: str) -> list[Written]:
-    source = Source(text)
-    found: dict[str, Written] = {}
     if any(name in text for name in _FREE):
         return []
-    for node in ast.walk(source.tree):
-        if not _is_wanted(source, node):
-            continue
-        for operator, make in REWRITES.items():
-            for at, edits in make(source, node):
-                same = source.written(operator, at, *edits)
-                if same is not None:
-                    found.setdefault(same.text, same)
-    return sorted(found.values(), key=lambda each: (each.line, each.operator, each.new))
+    return each_change(Source(text), _is_wanted, REWRITES)
 
 
 def _is_wanted(source: Source, node: ast.AST) -> bool:

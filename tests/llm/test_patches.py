@@ -44,8 +44,8 @@ SOURCE = "import torch\nx = 1\ny = 3\n"
 def test_a_diff_is_found_whatever_is_around_it(words: str) -> None:
     found = read_patch(words)
     assert not found.problem
-    path = "/work/model.py"
-    assert patched_texts(found.diff, {path: SOURCE}, "/work") == {
+    path = "/project/model.py"
+    assert patched_texts(found.diff, {path: SOURCE}, "/project") == {
         path: SOURCE.replace("x = 1", "x = 2")
     }
 
@@ -97,13 +97,13 @@ def _named(old: str, new: str = "") -> str:
 )
 def test_a_diff_of_anything_but_the_programs_own_files_is_rejected(diff: str, reason: str) -> None:
     with pytest.raises(PatchRejected, match=reason):
-        patched_texts(diff, {"/work/model.py": SOURCE}, "/work")
+        patched_texts(diff, {"/project/model.py": SOURCE}, "/project")
 
 
 def test_line_ends_of_windows_stay() -> None:
     text = SOURCE.replace("\n", "\r\n")
-    found = patched_texts(DIFF, {"/work/model.py": text}, "/work")
-    assert found == {"/work/model.py": text.replace("x = 1", "x = 2")}
+    found = patched_texts(DIFF, {"/project/model.py": text}, "/project")
+    assert found == {"/project/model.py": text.replace("x = 1", "x = 2")}
 
 
 # What it brings in

@@ -43,8 +43,8 @@ def COMMAND(folders: tuple[Path, ...], jobs: int, python: str, home: Path | None
     """Serve the Model Context Protocol on stdin and stdout until the client goes away.
 
     An agent's client starts it; docs/guides/mcp.md has the configuration. Its tools run, show,
-    explain, fix, tune, minify, diff and compare programs in the allowed folders, and write to the
-    runs folder alone, but for those whose names say that they write files.
+    explain, fix, verify, tune, minify, diff and compare programs in the allowed folders, and write
+    to the runs folder alone, but for those whose names say that they write files.
     """
     _check_installed()
     from compilescope.apps.cli.main import group

@@ -34,8 +34,9 @@ def _propose(subject: Subject) -> Patch:
     edit = Edit(module)
     for arg in call.args:
         if _is_shape(arg.value):
-            # Printed, it is the same; Dynamo keeps text for later, and no tuple.
-            edit.replace(arg.value, cst.Call(cst.Name("str"), [cst.Arg(arg.value)]))
+            # Printed, it is the same; Dynamo keeps text for later, and no tuple. An f-string also
+            # where sizes vary: `str` would end the graph (torch 2.13).
+            edit.replace(arg.value, edit.expression(_as_text(module.code(arg.value))))
         elif _is_container(arg.value):
             shown = module.code(arg.value)
             raise Refused(f"Dynamo moves tensors, numbers and text, but not `{shown}`")
@@ -47,6 +48,13 @@ def _propose(subject: Subject) -> Patch:
         states=_STATES,
         allows=frozenset({"moves-output"}),
     )
+
+
+def _as_text(shape: str) -> str:
+    quote = "'" if '"' in shape else '"'
+    if quote in shape or "\\" in shape or "\n" in shape:
+        raise Refused(f"`{shape}` does not fit into an f-string")
+    return f"f{quote}{{{shape}}}{quote}"
 
 
 def _is_shape(value: cst.BaseExpression) -> bool:
