@@ -56,8 +56,6 @@ class ServerOptions:
     """Where programs may be."""
     around: Mapping[str, str]
     """The environment that programs get."""
-    commands: frozenset[str]
-    """Those of the command line: a tool needs its own."""
     python: str = ""
     jobs: int = 2
 
@@ -65,14 +63,13 @@ class ServerOptions:
 class RunsServer(MCPServer[Any]):
     """The SDK's server, with runs as resources and our errors as they are."""
 
-    def __init__(self, calls: ToolCalls, commands: frozenset[str]) -> None:
+    def __init__(self, calls: ToolCalls) -> None:
         super().__init__(
             "compilescope", instructions=_INSTRUCTIONS, version=VERSION, log_level="ERROR"
         )
         self._calls = calls
         for each in CommandTools(calls).all:
-            if not each.command or each.command in commands:
-                self.add_tool(each.call, title=each.title, annotations=each.annotations)
+            self.add_tool(each.call, title=each.title, annotations=each.annotations)
         for path, (name, words) in _VIEWS.items():
             self.resource(f"{_SCHEME}{{run}}{path}", name=f"run {name}", description=words)(
                 self._reader(name)
@@ -157,7 +154,7 @@ async def _serve(options: ServerOptions) -> int:
         python=options.python,
         jobs=options.jobs,
     )
-    server = RunsServer(calls, options.commands)
+    server = RunsServer(calls)
     ended: list[int] = []
     async with anyio.create_task_group() as group:
 

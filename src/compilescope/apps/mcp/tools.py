@@ -97,8 +97,6 @@ class OfferedTool:
     """It changes nothing and runs no program."""
     writes: bool = False
     """It changes files outside of the runs folder."""
-    command: str = ""
-    """The command without which there is no such tool; empty: it is always there."""
 
     @property
     def annotations(self) -> ToolAnnotations:
@@ -126,8 +124,7 @@ class CommandTools:
             OfferedTool(self.explain, "Explain causes", reads=True),
             OfferedTool(self.fix, "Search for verified fixes"),
             OfferedTool(self.fix_and_write_files, "Apply a verified fix", writes=True),
-            # Registered once the command line has the command.
-            OfferedTool(self.verify, "Verify a change", command="verify"),
+            OfferedTool(self.verify, "Verify a change"),
             OfferedTool(self.tune, "Search for a faster step"),
             OfferedTool(self.minify, "Make a small repro"),
             OfferedTool(self.diff, "Compare compiled with eager"),

@@ -47,7 +47,6 @@ def COMMAND(folders: tuple[Path, ...], jobs: int, python: str, home: Path | None
     to the runs folder alone, but for those whose names say that they write files.
     """
     _check_installed()
-    from compilescope.apps.cli.main import group
     from compilescope.apps.cli.progress import ended_in_order
     from compilescope.apps.mcp.server import ServerOptions, serve
 
@@ -55,7 +54,6 @@ def COMMAND(folders: tuple[Path, ...], jobs: int, python: str, home: Path | None
         home=home_folder(home).absolute(),
         folders=tuple(_existing(folder) for folder in folders or (Path.cwd(),)),
         around=dict(current_environment()),
-        commands=frozenset(group.list_commands(click.Context(group))),
         python=python,
         jobs=jobs,
     )

@@ -226,10 +226,12 @@ class ChangeComparison:
 
     def _has_steady_output(self) -> bool:
         """Beside times and made-up names, which differ from run to run and are not compared?"""
-        self._trial.notes.append(
-            "parts of the output that differ between runs of the original, such as times and names"
-        )
         outputs = (self._baseline.stdout, self._baseline.captured_again.stdout)
+        if outputs[0] != outputs[1]:
+            self._trial.notes.append(
+                "parts of the output that differ between runs of the original, such as times and "
+                "names"
+            )
         texts = [output.decode(errors="replace").splitlines() for output in outputs]
         left = without_varying(texts)[0]
         return any(each.isalnum() for line in left for each in line.replace("<...>", ""))
@@ -269,10 +271,12 @@ class ChangeComparison:
                 result.compared.append(
                     f"`{name}`: {number} recorded call{'s' * (number > 1)}, eager and compiled"
                 )
-            result.compared.append(
-                f"equal on {kinds} kinds of inputs: results, changed arguments, module state"
-                + (", gradients" if train else "; no result requires a gradient")
-            )
+            if kinds:
+                result.compared.append(
+                    f"equal on {kinds} kind{'s' * (kinds > 1)} of inputs: results, changed "
+                    "arguments, module state"
+                    + (", gradients" if train else "; no result requires a gradient")
+                )
         for check in behavior:
             if check.name == "output" and check.verdict != "unknown":
                 lines = len(baseline.stdout.splitlines())
