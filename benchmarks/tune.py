@@ -4,16 +4,21 @@
     python benchmarks/tune.py --out results --programs gpt_train,bert_infer  # some
     python benchmarks/tune.py --out results --limit 300 --jobs 8
     python benchmarks/tune.py --out results --limit 480 --jobs 2 --parallel 10  # on many cores
+    python benchmarks/tune.py --out results --clones folder  # programs of others as well
     python benchmarks/tune.py --out results --table  # run nothing, print what is there
 
-Each program of `benchmarks/tune_programs` is tuned in a copy of its own. Then both
-texts are run as plain scripts, without compilescope, and print the times of their steps themselves:
-the independent measurement. They start at the same time and take turns with their steps
-(`tune_turn.py`). `--limit` holds for both together, and three quarters of it are the search's. What
-is known of a program is written at once: `NAME.json`, and `table.md` of all in the folder. SIGTERM
-and Ctrl-C end it with the programs that are done, and with what a search had verified. With
-`--parallel` searches run at the same time, and what they found is measured again afterwards, each
-program alone: a search beside others measures a busy machine.
+Each program of `benchmarks/tune_programs` is tuned in a copy of its own. Then both texts are run as
+plain scripts, without compilescope, and print the times of their steps themselves: the independent
+measurement. They start at the same time and take turns with their steps (`tune_turn.py`).
+`tune_programs/others` names programs of others, run as they are from clones of their repositories,
+on random data that its `data.py` writes; as they do not all time their steps, both texts get a mark
+at the step, and a clock that knows nothing of the search.
+
+`--limit` holds for both together, and three quarters of it are the search's. What is known of a
+program is written at once: `NAME.json`, and `table.md` of all in the folder. SIGTERM and Ctrl-C end
+it with the programs that are done, and with what a search had verified. With `--parallel` searches
+run at the same time, and what they found is measured again afterwards, each program alone: a search
+beside others measures a busy machine.
 """
 
 from __future__ import annotations
@@ -33,13 +38,17 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
+import msgspec.toml
 
 from compilescope.knowledge.analysis.intervals import ratio
 
+if TYPE_CHECKING:
+    from compilescope.change.tune.step_place import StepPlace
+
 PROGRAMS = Path(__file__).parent / "tune_programs"
+OTHERS = PROGRAMS / "others"
 _TURN = Path(__file__).absolute().parent / "tune_turn.py"
 _SEARCHING = 0.75
 """Of a program's time. Chosen: the rest is enough for both texts to run once, side by side."""
@@ -54,6 +63,27 @@ _CHILDREN: list[subprocess.Popen[bytes]] = []
 """The searches, for who ends them."""
 _KEEPING = Lock()
 """The table is made of all files."""
+
+
+class Program(NamedTuple):
+    """One that is tuned."""
+
+    words: tuple[str, ...]
+    """Its file and its arguments."""
+    clone: Path | None = None
+    """Of the repository that it is from; none of ours."""
+    data: str = ""
+    """The function that writes what it reads."""
+
+    def copy_into(self, folder: Path) -> None:
+        if self.clone is None:
+            shutil.copy(PROGRAMS / self.words[0], folder)
+            return
+        shutil.copytree(
+            self.clone, folder, ignore=shutil.ignore_patterns(".git"), dirs_exist_ok=True
+        )
+        writer = [sys.executable, str(OTHERS / "data.py"), self.data]
+        subprocess.run(writer, cwd=folder, check=True)
 
 
 class Stopped(Exception):
@@ -76,7 +106,7 @@ def main() -> int:
         return 0
     out = Path(asked.out)
     out.mkdir(parents=True, exist_ok=True)
-    known = sorted(path.stem for path in PROGRAMS.glob("*.py"))
+    known = list(_programs(asked))
     names = [name for given in asked.programs for name in given.split(",") if name] or known
     for name in names:
         if name not in known:
@@ -112,9 +142,15 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", action="append", default=[], help="a candidate; may be repeated")
     parser.add_argument("--lower-precision", action="store_true")
     parser.add_argument("--small", action="store_true", help="small models on the CPU")
+    parser.add_argument("--clones", help="folder with clones of others' repositories")
     parser.add_argument("--search", help=argparse.SUPPRESS)
     parser.add_argument("--table", action="store_true", help="run nothing")
-    return parser.parse_args()
+    asked = parser.parse_args()
+    if asked.clones and not asked.search:
+        # A search is asked with the same words, from another folder.
+        asked.clones = os.path.abspath(asked.clones)
+        sys.argv += ["--clones", asked.clones]
+    return asked
 
 
 @contextmanager
@@ -150,12 +186,25 @@ def _tuned_together(names: list[str], asked: argparse.Namespace, out: Path) -> N
         _measured_again(name, asked, out, time.perf_counter() + each_s)
 
 
+def _programs(asked: argparse.Namespace) -> dict[str, Program]:
+    small = ("--small",) if asked.small else ()
+    known = {path.stem: Program((path.name, *small)) for path in sorted(PROGRAMS.glob("*.py"))}
+    if asked.clones:
+        for name, told in msgspec.toml.decode((OTHERS / "programs.toml").read_bytes()).items():
+            clone = Path(asked.clones, told["source"].rpartition("/")[2])
+            if clone.is_dir():
+                known[name] = Program(tuple(told["command"]), clone, told["data"])
+            else:
+                print(f"{name} is left out: there is no {clone}.", file=sys.stderr)
+    return known
+
+
 def _searched(name: str, asked: argparse.Namespace, out: Path) -> None:
     folder = (out / name).absolute()
     shutil.rmtree(folder, ignore_errors=True)
     for version in ("original", "tuned"):
         (folder / version).mkdir(parents=True)
-        shutil.copy(PROGRAMS / f"{name}.py", folder / version / f"{name}.py")
+        _programs(asked)[name].copy_into(folder / version)
     found: dict[str, Any] = {"program": name}
     begun = time.perf_counter()
     try:
@@ -171,8 +220,7 @@ def _measured_again(name: str, asked: argparse.Namespace, out: Path, until: floa
     found = json.loads((out / f"{name}.json").read_text())
     begun = time.perf_counter()
     if found.get("outcome", {}).get("verdict") == "verified":
-        words = ["--small"] if asked.small else []
-        found["plain"] = _plain(name, folder, words, found, until)
+        found["plain"] = _plain(_programs(asked)[name], folder, found, until)
     shutil.rmtree(folder / "caches", ignore_errors=True)
     found["seconds"] += time.perf_counter() - begun
     _keep(out, found)
@@ -241,11 +289,13 @@ def _search(name: str, asked: argparse.Namespace) -> None:
         ),
         tell=lambda line: print(f"{time.perf_counter() - begun:.1f} {line}", flush=True),
     )
-    words = ("--small",) if asked.small else ()
+    program = _programs(asked)[name]
     with ended_in_order():
-        result = tune(Target("script", (f"{name}.py", *words)), options)
+        result = tune(Target("script", program.words), options)
         for file, text in result.files.items():
             Path(file).write_text(text)
+        if program.clone is not None and result.first is not None:
+            _mark_steps(result.first.place)
         found = {
             "outcome": result.outcome,
             "attempts": result.attempts,
@@ -254,11 +304,20 @@ def _search(name: str, asked: argparse.Namespace) -> None:
         Path("../found.json").write_bytes(msgspec.json.encode(found))
 
 
+def _mark_steps(place: StepPlace) -> None:
+    """In the tuned text and in the original."""
+    from compilescope.change.tune.step_place import marked
+
+    ours = Path(place.file)
+    theirs = Path("../original").resolve() / ours.relative_to(Path.cwd())
+    for file in (ours, theirs):
+        file.write_text(marked(file.read_text(), [place]))
+
+
 def _plain(
-    name: str, folder: Path, words: list[str], found: dict[str, Any], until: float
+    program: Program, folder: Path, found: dict[str, Any], until: float
 ) -> dict[str, list[list[float]]]:
-    """Milliseconds a step as the programs print them, a row for each pair of runs. Another pair is
-    run if it ends in time."""
+    """Milliseconds a step, a row for each pair of runs. Another pair is run if it ends in time."""
     rows: dict[str, list[list[float]]] = {version: [] for version in _VERSIONS}
     # What was compiled in the search is not compiled again.
     caches = {"original": _caches(folder, "original"), "tuned": _caches(folder, found["caches"])}
@@ -275,7 +334,8 @@ def _plain(
                 "TRITON_CACHE_DIR": f"{caches[version]}/triton",
                 **(found["outcome"].get("environment", {}) if version == "tuned" else {}),
             }
-            pair[version] = _Run(folder / version, [f"{name}.py", *words], environment)
+            way = "clock" if program.clone is None else "marks"
+            pair[version] = _Run(folder / version, [way, *program.words], environment)
         try:
             _take_turns(list(pair.values()))
             times = {version: run.result() for version, run in pair.items()}
@@ -283,10 +343,11 @@ def _plain(
             for run in pair.values():
                 run.close()
         longest_s = max(longest_s, time.perf_counter() - begun)
-        if not all(times.values()):
+        windows = min(map(len, times.values()))
+        if not windows:
             break
         for version in _VERSIONS:
-            rows[version].append(times[version])
+            rows[version].append(times[version][:windows])
     return rows
 
 
