@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import os
 import sys
 from collections.abc import Sequence
@@ -76,6 +77,17 @@ class Target:
             scripts = [Path(word).stem for word in self.words if word.endswith(".py")]
             return scripts[0] if scripts else "torchrun"
         return self.kind
+
+    @property
+    def machines(self) -> str:
+        """How many torchrun runs ranks on, as it is told; `1` for all else."""
+        own = list(itertools.takewhile(lambda word: not word.endswith(".py"), self.words))
+        said = os.environ.get("PET_NNODES", "1")
+        for word, following in itertools.zip_longest(own, own[1:], fillvalue=""):
+            name, _, value = word.partition("=")
+            if self.kind == "torchrun" and name == "--nnodes":
+                said = value or following
+        return said.removeprefix("1:") if self.kind == "torchrun" else "1"
 
     @property
     def root(self) -> str:
