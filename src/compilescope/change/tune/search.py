@@ -55,6 +55,10 @@ _ROOM_FOR_TWICE = 4
 """Processes that compile at the same time."""
 
 
+_RANKS = "{} ranks step together: a step takes as long as on the slowest, and numbers are of all."
+_NO_FLOAT64 = "The first steps could not be run in float64: tolerances tell what is rounding."
+
+
 def tune(
     target: Target,
     options: TuneOptions,
@@ -64,6 +68,11 @@ def tune(
     run, or has no step."""
     target.check()
     options.check()
+    if target.machines != "1":
+        raise ToolError(
+            "All ranks must run on this machine to be tuned.",
+            hint="Give torchrun --nnodes 1, or leave --nnodes out.",
+        )
     deadline = options.deadline or Deadline(options.budget_s)
     with (
         options.workbench(target, deadline=deadline) as bench,
@@ -117,6 +126,8 @@ class _TuneSearch:
 
     def _search(self, meter: Meter, first: FirstRun) -> None:
         tuned = TunedProgram(self._program(first), first.facts, first.place)
+        if first.facts.ranks > 1:
+            self.notes.append(_RANKS.format(first.facts.ranks))
         wanted = [c for c in self.candidates if not self.options.only or c.id in self.options.only]
         self._propose(meter, tuned, [each for each in wanted if each.id != FIXES])
         judge = NumbersJudge(meter, self.options)
@@ -191,6 +202,8 @@ class _TuneSearch:
             judge.anchor()
         except StepFailed as failure:
             raise ToolError(f"The step cannot be measured: {failure}.") from None
+        if not judge.knows_float64:
+            self.notes.append(_NO_FLOAT64)
 
     def _tell(self, trials: Iterable[TuneTrial]) -> None:
         for trial in trials:

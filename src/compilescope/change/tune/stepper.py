@@ -216,6 +216,8 @@ class _Exact(_Marks):
         from compilescope.instrument.torchapi.trials.reruns import Widening
 
         self._marks = 0
+        if self.is_rank:
+            _widen_before_buckets()
         self._mode: Any = Widening()
         torch.compiler.set_stance("force_eager")
 
@@ -519,11 +521,31 @@ def _keep_tensors(frame: FrameType, file: Path) -> None:
 
 
 def _widen_weights(frame: FrameType) -> None:
-    """What gradients are computed for becomes float64, in place: autograd wants them alike."""
     for tensor in _tensors_around(frame).values():
-        if tensor.is_leaf and tensor.is_floating_point() and tensor.requires_grad:
-            tensor.data = tensor.data.double()
-            tensor.grad = None if tensor.grad is None else tensor.grad.double()
+        _widen_weight(tensor)
+
+
+def _widen_weight(tensor: torch.Tensor) -> None:
+    """What gradients are computed for becomes float64, in place: autograd wants them alike."""
+    wide = tensor.dtype == torch.float64
+    if tensor.is_leaf and tensor.is_floating_point() and tensor.requires_grad and not wide:
+        tensor.data = tensor.data.double()
+        tensor.grad = None if tensor.grad is None else tensor.grad.double()
+
+
+def _widen_before_buckets() -> None:
+    """DistributedDataParallel makes buckets and hooks for the weights that it finds: one that
+    becomes another afterwards is not averaged any more (torch 2.13)."""
+    kind: Any = torch.nn.parallel.DistributedDataParallel
+    make = kind.__init__
+
+    @functools.wraps(make)
+    def widen_and_make(self: Any, module: torch.nn.Module, *args: Any, **kwargs: Any) -> None:
+        for parameter in module.parameters():
+            _widen_weight(parameter)
+        make(self, module, *args, **kwargs)
+
+    kind.__init__ = widen_and_make
 
 
 def _spread(tensor: torch.Tensor, most: int) -> torch.Tensor:

@@ -103,6 +103,12 @@ class Target:
         prefix = {"module": "-m", "code": "-c", "pytest": "pytest", "torchrun": "torchrun"}
         return (prefix[self.kind], *self.words) if self.kind in prefix else self.words
 
+    @property
+    def given(self) -> tuple[str, ...]:
+        """As a command of ours is given it."""
+        flags = {"module": "-m", "code": "-c", "pytest": "--pytest", "torchrun": "--torchrun"}
+        return (flags[self.kind], *self.words) if self.kind in flags else self.words
+
 
 def python_flags(words: Sequence[str]) -> list[str]:
     """Those of a Python's command line that a program under capture can have too: `python -O -m

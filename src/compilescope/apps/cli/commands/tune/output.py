@@ -79,7 +79,7 @@ def _script_line(script: str, proof: Proof | None) -> str:
 def _next(
     result: TuneResult, request: TuneRequest, delivery: Delivery
 ) -> Iterator[tuple[str, str]]:
-    program = list(request.target.shown)
+    program = request.target.given
     if delivery.undo:
         yield "To undo:", delivery.undo
     if delivery.command:
@@ -232,6 +232,7 @@ def read_request(words: Words, given: dict[str, Any]) -> TuneRequest:
     """Raises `ToolError` for all that can be known to fail before anything runs."""
     from compilescope.apps.cli.commands.fix.options import check_source, read_writing
     from compilescope.base.processes.deadline import Deadline, command_begun
+    from compilescope.base.settings import is_rank
     from compilescope.change.repair.delivery.emitter import plan_script
     from compilescope.change.repair.search.options import main_file
     from compilescope.change.tune.options import TuneOptions
@@ -240,8 +241,15 @@ def read_request(words: Words, given: dict[str, Any]) -> TuneRequest:
 
     read_writing(given)
     kind, rest = words
-    if kind not in ("script", "module", "code"):
-        raise ToolError("tune takes a script, -m MODULE or -c CODE.")
+    if is_rank():
+        raise ToolError(
+            "tune starts the ranks itself.",
+            hint="Without torchrun around it: compilescope tune --torchrun [ARGS]... SCRIPT.",
+        )
+    if kind == "module" and rest[:1] == ("torch.distributed.run",):
+        kind, rest = "torchrun", rest[1:]
+    if kind not in ("script", "module", "code", "torchrun"):
+        raise ToolError("tune takes a script, -m MODULE, -c CODE or --torchrun.")
     if not rest:
         raise ToolError(
             "No program given.", hint="Try `compilescope tune script.py`, or -m MODULE."
@@ -265,6 +273,8 @@ def read_request(words: Words, given: dict[str, Any]) -> TuneRequest:
         home=home_folder(given["home"]).absolute(),
     )
     options.check()
+    if kind == "torchrun" and given["script"]:
+        raise ToolError("--script cannot be used with --torchrun: use --write.")
     plan = plan_script(target, given["output"]) if given["script"] else None
     if plan is not None:
         plan.check(force=given["force"])
