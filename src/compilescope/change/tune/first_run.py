@@ -157,6 +157,8 @@ class FirstRunner:
                 "step to measure.",
                 hint="Run it in a loop of some dozens of steps, or name one: --step FILE:FUNCTION.",
             )
+        if not best[1].passed and self.bench.launched:
+            raise ToolError(f"Not every rank runs the step at {self.named(best[0])}.")
         if not best[1].passed:
             raise ToolError(
                 f"The step at {self.named(best[0])} runs in a process that the program starts.",

@@ -39,7 +39,7 @@ _FAR = 0.05
 """Relative: results of float64 that are farther from the original's are of another computation,
 for instance with other random numbers. Chosen: rounding in bfloat16 stays well below it."""
 _SAME = 1e-9
-"""Float64 of two ranks that computed the same differs by less. Chosen: a million roundings of it."""
+"""Float64 of two ranks that computed the same differs by less. Chosen: many roundings of it."""
 _ON_RANK = " on rank "
 _LOWER = 0.1
 """Relative: how far a candidate of lower precision may be off. Chosen: bfloat16 has 2 to 3 digits,

@@ -58,6 +58,7 @@ class StepProcess:
         **given: Any,
     ) -> None:
         self._bench = bench
+        self.begun = clock()
         pair = _, theirs = Channel.pair()
         task = {
             "channel": theirs.fileno(),

@@ -56,8 +56,8 @@ class _TuneCommand(ProgramCommand):
     "file is changed without --write or --script.\n\n"
     "Everything after SCRIPT, -m, -c or --torchrun belongs to the program, except --write, "
     "--script, --force, --only, --lower-precision and --json, which may follow it. Everything "
-    "after -- belongs to the program. The program runs many times: each run gets the same piped input, and its output is "
-    "not shown.\n\n"
+    "after -- belongs to the program. The program runs many times: each run gets the same piped "
+    "input, and its output is not shown.\n\n"
     "Exit status: 0 if a candidate is verified, 1 if none is, 2 if the search could not run, 130 "
     "if it was stopped by Ctrl-C.",
 )

@@ -14,7 +14,8 @@ from compilescope.base.settings import env_rank, is_rank
 
 _NOTE = "collective"
 _FIRST = late(
-    r"Root Cause \(first observed failure\):.*?rank +: (?P<rank>\d+).*?exitcode +: (?P<status>-?\d+)",
+    r"Root Cause \(first observed failure\):"
+    r".*?rank +: (?P<rank>\d+).*?exitcode +: (?P<status>-?\d+)",
     re.DOTALL,
 )
 """What torchrun writes at its end (torch 2.13)."""
