@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,21 @@ from compilescope.base.errors import ToolError
 from compilescope.change.tune import search
 from compilescope.change.tune.options import TuneOptions
 from compilescope.change.tune.outcome import TuneResult
+from compilescope.change.tune.search import tune as _tune
+from compilescope.instrument.recorder.target import Target
 from compilescope.record.outcomes import TuneAttempt, TuneOutcome
 
 OLD = "import torch\n\nmodel = torch.compile(torch.nn.Linear(2, 2))\n"
 NEW = OLD.replace("2))", '2), mode="reduce-overhead")')
 _KEYS = ["step", "before_ms", "after_ms", "speedup", "speedup_ci", "candidates"]
-_KEYS += ["placements", "diff"]
+_KEYS += ["placements", "notes", "diff"]
 _CANDIDATE_KEYS = ["id", "verdict", "speedup", "speedup_ci", "numbers", "memory_bytes"]
 _CANDIDATE_KEYS += [
     "compile_seconds",
     "compile_speedup",
     "compile_speedup_ci",
     "artifact_bytes",
+    "needs_seconds",
     "diff",
     "reason",
 ]
@@ -183,6 +187,8 @@ def test_options_reach_the_search_and_the_rest_is_the_programs(found: _Tune, fol
         (("--budget", "soon", "train.py"), "not a duration"),
         (("--backend", "eager", "train.py"), "--backend needs"),
         (("broken.py",), "not valid Python"),
+        (("--script", "--torchrun", "train.py"), "cannot be used with --torchrun"),
+        (("--torchrun",), "No program given"),
     ],
 )
 def test_bad_input_is_one_sentence(
@@ -192,6 +198,46 @@ def test_bad_input_is_one_sentence(
     with pytest.raises(ToolError, match=said):
         _run(*words)
     assert not found.asked
+
+
+@pytest.mark.parametrize("start", [("--torchrun",), ("-m", "torch.distributed.run")])
+def test_ranks_are_started_by_torchrun(
+    start: tuple[str, ...], found: _Tune, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found.result = _faster(folder)
+    assert _run(*start, "--nproc-per-node", "2", "train.py", "--only", "freezing") == 0
+    target, options = found.asked[0]
+    assert target == Target("torchrun", ("--nproc-per-node", "2", "train.py"))
+    assert options.only == {"freezing"}
+    again = "tune --write --only reduce-overhead --torchrun --nproc-per-node 2 train.py"
+    assert again in capsys.readouterr().out
+
+
+def test_within_torchrun_each_rank_would_start_ranks(
+    found: _Tune, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    with pytest.raises(ToolError, match="starts the ranks itself"):
+        _run("train.py")
+
+
+def test_ranks_on_several_machines_are_refused(folder: Path) -> None:
+    with pytest.raises(ToolError, match="on this machine"):
+        _tune(Target("torchrun", ("--nnodes=2", "train.py")), TuneOptions())
+
+
+def test_what_needs_longer_is_tried_alone_with_time_enough(
+    found: _Tune, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slow = TuneAttempt("max-autotune", "kernels", "unverified", needs_seconds=310.0)
+    quick = TuneAttempt("freezing", "constants", "unverified", needs_seconds=31.0)
+    found.result = replace(found.result, attempts=(slow, quick))
+    assert _run("--budget", "9m", "--step", "train.py:main", "train.py", "--steps", "3") == 1
+    said = capsys.readouterr().out
+    words = "--step train.py:main train.py --steps 3"
+    assert f"compilescope tune --limit 21m --only max-autotune {words}\n" in said
+    assert f"compilescope tune --only freezing {words}\n" in said
 
 
 def test_the_list_needs_no_program(capsys: pytest.CaptureFixture[str]) -> None:

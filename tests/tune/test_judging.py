@@ -41,6 +41,16 @@ def _trial(own: list[float], **kind: bool) -> TuneTrial:
     return trial
 
 
+def test_what_needs_longer_is_said_to_need_how_long() -> None:
+    trial = _trial([])
+    trial.say_not_ready(63.4, 40.0)
+    assert trial.verdict == "unverified" and trial.needs_s == 63.4
+    assert trial.reason.startswith("still compiling after 63 s, at the end of its share of the ")
+    trial.say_not_ready(20.0, 85.0)
+    assert trial.reason.endswith("it needs about 85 s, as the first run did")
+    assert trial.needs_s == 85.0
+
+
 @pytest.mark.parametrize(
     ("own", "verdict", "words"),
     [

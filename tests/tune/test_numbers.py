@@ -49,3 +49,14 @@ def test_other_random_numbers_are_another_computation() -> None:
     assert not is_other_computation(reference, exact)
     dropped = {**exact, "step 1: out": exact["step 1: out"] * 0.5}
     assert is_other_computation(reference, dropped)
+
+
+def test_ranks_that_do_not_work_together_in_float64_are_another_computation() -> None:
+    """Their weights are the same after a step in which gradients were averaged."""
+    weight = torch.randn(64, generator=torch.Generator().manual_seed(0))
+    own = {"step 1: x on rank 0": weight, "step 1: x on rank 1": weight + 1}
+    reference = {"step 1: w on rank 0": weight, "step 1: w on rank 1": weight, **own}
+    exact = {path: each.double() for path, each in reference.items()}
+    assert not is_other_computation(reference, exact)
+    exact["step 1: w on rank 1"] = exact["step 1: w on rank 1"] * (1 + 1e-6)
+    assert is_other_computation(reference, exact)

@@ -344,6 +344,8 @@ class TuneAttempt(EventBody, frozen=True):
     compile_speedup_ci: tuple[float, float] | None = None
     artifact_bytes: int | None = None
     """Of the file that a start loads."""
+    needs_seconds: float | None = None
+    """At least so long it compiles; only where its share of the time budget was shorter."""
     price: str = ""
     diff: str = ""
     """What it alone would change."""

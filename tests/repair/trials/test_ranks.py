@@ -17,6 +17,7 @@ from compilescope.change.repair.trials.child.ranks import (
     read_stderr,
     read_stdout,
     separate_streams,
+    why_a_rank_failed,
 )
 from compilescope.change.repair.trials.version import Version
 from compilescope.change.repair.trials.workbench import Workbench
@@ -76,6 +77,25 @@ def test_streams_of_ranks_are_told_apart(tmp_path: Path) -> None:
     assert read_stderr(tmp_path).endswith(b"ValueError: no\n")
     separate_streams(tmp_path)  # This process is no rank: it keeps its own.
     assert len(list(tmp_path.iterdir())) == 6
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [(1, "rank 1: Exited with status 1: ValueError: no"), (-9, "rank 1: Killed by SIGKILL.")],
+)
+def test_the_rank_that_failed_first_is_named(tmp_path: Path, status: int, words: str) -> None:
+    (tmp_path / "rank-00001.stderr").write_bytes(
+        b"Traceback (most recent call last):\n  File 'x'\nValueError: no\n"
+    )
+    said = f"""{"=" * 60}
+Root Cause (first observed failure):
+[0]:
+  time      : 2025-01-01_00:00:00
+  rank      : 1 (local_rank: 1)
+  exitcode  : {status} (pid: 23)
+"""
+    assert why_a_rank_failed(tmp_path, said.encode()).rstrip(".") == words.rstrip(".")
+    assert why_a_rank_failed(tmp_path, b"torchrun: no such option") == ""
 
 
 def test_a_collective_is_noted(tmp_path: Path) -> None:

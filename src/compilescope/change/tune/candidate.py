@@ -58,6 +58,8 @@ class StepFacts(msgspec.Struct, frozen=True):
     matmul_precision: str = "highest"
     autocast: bool = False
     bf16: bool = False
+    ranks: int = 1
+    """The processes that step together."""
     capability: tuple[int, int] | None = None
     device_name: str = ""
     cache_artifacts: bool = False

@@ -157,6 +157,14 @@ class FirstRunner:
                 "step to measure.",
                 hint="Run it in a loop of some dozens of steps, or name one: --step FILE:FUNCTION.",
             )
+        if not best[1].passed and self.bench.launched:
+            raise ToolError(f"Not every rank runs the step at {self.named(best[0])}.")
+        if not best[1].passed:
+            raise ToolError(
+                f"The step at {self.named(best[0])} runs in a process that the program starts.",
+                hint="Ranks are tuned where torchrun starts them: compilescope tune --torchrun "
+                "--nproc-per-node 2 SCRIPT.",
+            )
         raise _too_few(f"The step at {self.named(best[0])} ran", best[1].passed)
 
     def _check_calls(self, captured: CapturedRun) -> None:

@@ -38,6 +38,9 @@ from compilescope.record.fix_search import FixCheck
 _FAR = 0.05
 """Relative: results of float64 that are farther from the original's are of another computation,
 for instance with other random numbers. Chosen: rounding in bfloat16 stays well below it."""
+_SAME = 1e-9
+"""Float64 of two ranks that computed the same differs by less. Chosen: many roundings of it."""
+_ON_RANK = " on rank "
 _LOWER = 0.1
 """Relative: how far a candidate of lower precision may be off. Chosen: bfloat16 has 2 to 3 digits,
 and the first steps of training double what it loses."""
@@ -81,6 +84,10 @@ class NumbersJudge:
             self._reference = self._kept([(Version(), None)])[0]
             if is_other_computation(self._reference, self._exact):
                 self._exact = None
+
+    @property
+    def knows_float64(self) -> bool:
+        return self._exact is not None
 
     def _kept(
         self, versions: Sequence[tuple[Version, OtherProgram | None]]
@@ -228,17 +235,34 @@ def _read_steps(folder: Path) -> dict[str, Any]:
     import torch
 
     found: dict[str, Any] = {}
-    for file in sorted(folder.glob("step-*.pt")):
+    for file in sorted([*folder.glob("step-*.pt"), *folder.glob("rank-*/step-*.pt")]):
         kept = torch.load(file, weights_only=True, map_location="cpu")
-        found |= {f"step {file.stem[5:]}: {path}": tensor for path, tensor in kept.items()}
+        _, of_rank, rank = file.parent.name.rpartition("rank-")
+        where = f"{_ON_RANK}{rank}" if of_rank and file.parent != folder else ""
+        found |= {f"step {file.stem[5:]}: {path}{where}": each for path, each in kept.items()}
     return found
 
 
 def is_other_computation(reference: dict[str, Any], exact: dict[str, Any]) -> bool:
     """Does float64 compute something else altogether?"""
-    return any(
+    return _are_apart(reference, exact) or any(
         apart is not None and apart > _FAR for _, apart in _distances(reference, exact, "step 1:")
     )
+
+
+def _are_apart(reference: dict[str, Any], exact: dict[str, Any]) -> bool:
+    """Do ranks that have the same have something else in float64? Then they do not work together
+    there: gradients, say, are not averaged."""
+    for path, _, wide in _pairs(reference, exact):
+        name, on_rank, rank = path.rpartition(_ON_RANK)
+        first = f"{name}{_ON_RANK}0"
+        if not on_rank or rank == "0" or first not in reference or first not in exact:
+            continue
+        if wide.is_floating_point() and reference[path].equal(reference[first]):
+            other = exact[first].double()
+            if wide.shape != other.shape or not wide.double().allclose(other, _SAME, _SAME):
+                return True
+    return False
 
 
 def judge_numbers(

@@ -191,8 +191,7 @@ class Meter:
                 except StepFailed as failure:
                     trial.say("rejected", f"it fails: {failure}")
                 except NotReady:
-                    words = "its share of the time budget"
-                    trial.say("unverified", f"not compiled within {own_s:.0f} s, {words}")
+                    trial.say_not_ready(clock() - process.begun, self.ready_s)
             self._settle_unsettled(until)
             names = ", ".join(trial.id for trial, _ in racing)
             self._race(base, [each for _, each in racing], f"{doing}: {names}")
@@ -240,6 +239,7 @@ class Meter:
             return
         if len(each.own_ms) < LEAST_TURNS // 2:
             trial.say("unverified", TOO_FEW)
+        trial.warm_compile_s = each.settled.compile_s
         trial.base_rows.append(each.base_ms)
         trial.own_rows.append(each.own_ms)
         if each.settled.memory_bytes is not None and base.memory_bytes is not None:

@@ -154,6 +154,7 @@ class TuneFindings:
                 compile_speedup=quicker.value if quicker is not None else None,
                 compile_speedup_ci=_interval(quicker) if quicker is not None else None,
                 artifact_bytes=trial.artifact_bytes,
+                needs_seconds=trial.needs_s,
                 price=candidate.price,
                 diff=self._diff(trial.version.files),
                 kept=candidate.id in part,
@@ -245,6 +246,10 @@ class TuneTrial:
     """What it and the original compiled in starts with empty caches, by turns."""
     artifact_bytes: int | None = None
     """Of the file that its starts load."""
+    needs_s: float | None = None
+    """At least so long it compiles; only where that is longer than it had."""
+    warm_compile_s: float | None = None
+    """What it compiled in the search, where it began with what the original had compiled."""
     promising: bool = False
     """Faster in the first measurement, with the right numbers."""
 
@@ -295,6 +300,15 @@ class TuneTrial:
     @property
     def for_compile_time(self) -> bool:
         return any(each.for_compile_time for each in self.candidates)
+
+    def say_not_ready(self, after_s: float, first_s: float) -> None:
+        """It compiled for so long without an end. `first_s`: what the program's first run took."""
+        self.needs_s = max(after_s, first_s)
+        words = f"still compiling after {after_s:.0f} s, at the end of its share of the time budget"
+        if first_s > after_s:
+            self.say("unverified", f"{words}; it needs about {first_s:.0f} s, as the first run did")
+        else:
+            self.say("unverified", f"{words}: it needs longer")
 
     def say(self, verdict: TuneVerdict, reason: str) -> None:
         self.verdict, self.reason = verdict, reason

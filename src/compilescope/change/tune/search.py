@@ -55,6 +55,11 @@ _ROOM_FOR_TWICE = 4
 """Processes that compile at the same time."""
 
 
+_RANKS = "{} ranks step together: a step takes as long as on the slowest, and numbers are of all."
+_TAKES = "Each takes {:.0f} s and more, as the original does. "
+_NO_FLOAT64 = "The first steps could not be run in float64: tolerances tell what is rounding."
+
+
 def tune(
     target: Target,
     options: TuneOptions,
@@ -64,6 +69,11 @@ def tune(
     run, or has no step."""
     target.check()
     options.check()
+    if target.machines != "1":
+        raise ToolError(
+            "All ranks must run on this machine to be tuned.",
+            hint="Give torchrun --nnodes 1, or leave --nnodes out.",
+        )
     deadline = options.deadline or Deadline(options.budget_s)
     with (
         options.workbench(target, deadline=deadline) as bench,
@@ -90,6 +100,8 @@ class _TuneSearch:
     share: float | None = None
     """Of the operators that the program runs as it is, those in graphs."""
     interrupted: bool = False
+    warm_s: float = 0.0
+    """What the original took to be ready with what was compiled before; 0 where it never was."""
 
     def run(self) -> TuneResult:
         runner = FirstRunner(self.target, self.options, self.bench, self.caches)
@@ -117,6 +129,8 @@ class _TuneSearch:
 
     def _search(self, meter: Meter, first: FirstRun) -> None:
         tuned = TunedProgram(self._program(first), first.facts, first.place)
+        if first.facts.ranks > 1:
+            self.notes.append(_RANKS.format(first.facts.ranks))
         wanted = [c for c in self.candidates if not self.options.only or c.id in self.options.only]
         self._propose(meter, tuned, [each for each in wanted if each.id != FIXES])
         judge = NumbersJudge(meter, self.options)
@@ -191,6 +205,9 @@ class _TuneSearch:
             judge.anchor()
         except StepFailed as failure:
             raise ToolError(f"The step cannot be measured: {failure}.") from None
+        self.warm_s = meter.warm_s
+        if not judge.knows_float64:
+            self.notes.append(_NO_FLOAT64)
 
     def _tell(self, trials: Iterable[TuneTrial]) -> None:
         for trial in trials:
@@ -202,7 +219,8 @@ class _TuneSearch:
             trial.say("unverified", NO_TIME)
         if untried:
             names = ", ".join(trial.id for trial in untried)
-            self.notes.append(f"Not tried for lack of time: {names}. Raise --budget.")
+            takes = "" if not self.warm_s else _TAKES.format(self.warm_s)
+            self.notes.append(f"Not tried for lack of time: {names}. {takes}Raise --budget.")
 
     @contextmanager
     def _leaving(self, share: float) -> Iterator[None]:
@@ -350,12 +368,12 @@ class _TuneSearch:
         best = [self.best] if self.best is not None else []
         told = [t for t in self.trials if t.placement and t.own_rows and not t.for_compile_time]
         offered = [t for t in self.trials if t.verdict in ("verified", "apart") or t in told]
-        offered = [t for t in offered if t not in best]
+        offered = best + [t for t in offered if t not in best]
         try:
-            for group in self._groups([*best, *offered]):
+            for group in self._groups(offered):
                 meter.time_compiling(group)
         except OutOfTime:
-            self.notes.append(NO_COMPILE_TIME)
+            self.notes += [NO_COMPILE_TIME, *_warm_prices(offered)]
 
     def _time_starts(self, meter: Meter, judge: NumbersJudge) -> None:
         """Of what is meant for compile time."""
@@ -402,6 +420,16 @@ class _TuneSearch:
             first=first,
             kept=self.best.candidates if self.best is not None else (),
         )
+
+
+def _warm_prices(trials: Sequence[TuneTrial]) -> Iterator[str]:
+    """Of those whose price was not measured, the least that it is."""
+    for trial in trials:
+        if trial.compile_s is None and trial.warm_compile_s is not None:
+            yield (
+                f"Beyond what the original had compiled, {trial.id} compiled for "
+                f"{trial.warm_compile_s:.0f} s in the search."
+            )
 
 
 def _keep_tuning(folder: Path, home: Path, bodies: Sequence[Body]) -> Path | None:

@@ -17,6 +17,7 @@ from typing import Any, Literal, NoReturn, TypeVar
 from compilescope.base.processes.channel import Channel
 from compilescope.base.processes.deadline import OutOfTime, clock
 from compilescope.base.processes.worker import Worker
+from compilescope.change.repair.trials.child.ranks import why_a_rank_failed
 from compilescope.change.repair.trials.version import Version
 from compilescope.change.repair.trials.workbench import Workbench
 from compilescope.knowledge.analysis.intervals import Ratio, ratio
@@ -57,15 +58,18 @@ class StepProcess:
         **given: Any,
     ) -> None:
         self._bench = bench
+        self.begun = clock()
         pair = _, theirs = Channel.pair()
         task = {
             "channel": theirs.fileno(),
             "mode": mode,
             "folder": str(caches),
+            "launched": bench.launched,
             **given,
         }
         asked = {"task": {"name": _TASK, "given": task}, "eager_random": eager_random}
         launch = bench.launch(version, asked, compiler_caches(caches))
+        self._folder = launch.folder
         with (
             open(launch.folder / "stdin", "rb") as stdin,
             open(launch.folder / "stdout", "wb") as stdout,
@@ -119,7 +123,11 @@ class StepProcess:
     def _failed(self) -> NoReturn:
         """It has closed its end without a word."""
         self._worker.end(_LAST_S)
-        raise StepFailed(self._worker.reason.rstrip(".") or "it ended without a step")
+        why = ""
+        if self._bench.launched:
+            why = why_a_rank_failed(self._folder, self._worker.said)
+        why = why or self._worker.reason
+        raise StepFailed(why.rstrip(".") or "it ended without a step")
 
 
 @dataclass

@@ -28,6 +28,8 @@ from typing import Any
 import torch
 
 from compilescope.base.processes.channel import Channel
+from compilescope.base.settings import env_rank, is_rank, read_trial
+from compilescope.change.tune.ranks import RankHub, call_hub
 from compilescope.change.tune.step_place import MARK
 from compilescope.instrument.torchapi.compilation.fresh import CompilationClock
 
@@ -48,12 +50,30 @@ _MOST_COUNTED = 20_000
 
 def begin(given: dict[str, Any]) -> None:
     """torch has just been imported, nothing of the program's has been compiled."""
-    stepper = {"count": _Counter, "exact": _Exact, "turns": _Turns}[given["mode"]](given)
-    mark: Any = stepper.mark
+    trial = read_trial()
+    assert trial is not None
+    place = trial.parent
+    launched = bool(given["launched"])
+    if launched and not is_rank():
+        RankHub(Channel.given(int(given["channel"])), place).start()
+        return
+    mark: Any = _pass_by
+    try:
+        (place / f"steps-{env_rank()}").mkdir()
+        channel = call_hub(place) if launched else Channel.given(int(given["channel"]))
+    except OSError:
+        pass  # A process that the program's own has started, such as a loader's worker.
+    else:
+        stepper = {"count": _Counter, "exact": _Exact, "turns": _Turns}[given["mode"]]
+        mark = stepper(given, channel).mark
     if given["mode"] == "count":
         # Some of these loops may be in compiled code, where it must run as it is, too.
         mark = torch.compiler.disable(mark)
     setattr(builtins, MARK, mark)
+
+
+def _pass_by(number: int = 0) -> None:
+    pass
 
 
 def _caller() -> FrameType:
@@ -67,11 +87,16 @@ def _caller() -> FrameType:
 class _Marks:
     """What all of them have in common: a folder, a channel, and one process that speaks."""
 
-    def __init__(self, given: dict[str, Any]) -> None:
+    def __init__(self, given: dict[str, Any], channel: Channel) -> None:
         self.folder = Path(given["folder"])
         self.pid = os.getpid()
         self.thread = threading.get_ident()
-        self._channel = Channel.given(int(given["channel"]))
+        self.is_rank = bool(given["launched"])
+        if self.is_rank:
+            self.folder /= f"rank-{env_rank()}"
+            self.folder.mkdir(exist_ok=True)
+        self._channel = channel
+        self._telling = threading.Lock()
         atexit.register(self._end)
 
     def mark(self, number: int = 0) -> None:
@@ -83,7 +108,8 @@ class _Marks:
 
     def tell(self, **news: Any) -> None:
         try:
-            self._channel.send(json.dumps(news).encode())
+            with self._telling:
+                self._channel.send(json.dumps(news).encode())
         except OSError:
             os._exit(0)
 
@@ -93,6 +119,12 @@ class _Marks:
             os._exit(0)  # Nobody waits for this process any more.
         found: dict[str, Any] = json.loads(asked)
         return found
+
+    def leave(self) -> None:
+        """After the last word. A rank stays until all have said theirs: some may still need it."""
+        if self.is_rank:
+            threading.Event().wait()
+        os._exit(0)
 
     def _end(self) -> None:
         if os.getpid() == self.pid:
@@ -124,8 +156,8 @@ class _CountedPlace:
 class _Counter(_Marks):
     """How often each place is passed."""
 
-    def __init__(self, given: dict[str, Any]) -> None:
-        super().__init__(given)
+    def __init__(self, given: dict[str, Any], channel: Channel) -> None:
+        super().__init__(given, channel)
         self._places = [_CountedPlace() for _ in range(int(given["places"]))]
         self._marks = 0
         self._seconds = float(given["seconds"])
@@ -136,6 +168,13 @@ class _Counter(_Marks):
         self._until = 0.0
         self._compilations = -1
         self._quiet = self._waited = 0
+        if self.is_rank:
+            threading.Thread(target=self._answer, daemon=True).start()
+
+    def _answer(self) -> None:
+        """Another rank has counted enough. This one may wait for it within a step."""
+        self.hear()
+        self._tell(ended=False)
 
     def step(self, number: int, frame: FrameType) -> None:
         now = time.perf_counter()
@@ -152,7 +191,7 @@ class _Counter(_Marks):
             place.facts = _facts_around(frame, self._evidence)
         if self._marks >= _MOST_COUNTED or (self._clock.count and now > self._until):
             self._tell(ended=False)
-            os._exit(0)
+            self.leave()
 
     def _tell(self, *, ended: bool) -> None:
         waited = self._waited / self._quiet if self._quiet else None
@@ -172,11 +211,13 @@ class _Counter(_Marks):
 class _Exact(_Marks):
     """The first steps, eagerly and in float64."""
 
-    def __init__(self, given: dict[str, Any]) -> None:
-        super().__init__(given)
+    def __init__(self, given: dict[str, Any], channel: Channel) -> None:
+        super().__init__(given, channel)
         from compilescope.instrument.torchapi.trials.reruns import Widening
 
         self._marks = 0
+        if self.is_rank:
+            _widen_before_buckets()
         self._mode: Any = Widening()
         torch.compiler.set_stance("force_eager")
 
@@ -188,7 +229,7 @@ class _Exact(_Marks):
             _widen_weights(frame)
         if self._marks == KEPT_STEPS:
             self.tell(kind="kept", steps=self._marks)
-            os._exit(0)
+            self.leave()
         self._marks += 1
         self._mode.__enter__()
 
@@ -196,8 +237,8 @@ class _Exact(_Marks):
 class _Turns(_Marks):
     """Runs up to the steady state, and then as it is told."""
 
-    def __init__(self, given: dict[str, Any]) -> None:
-        super().__init__(given)
+    def __init__(self, given: dict[str, Any], channel: Channel) -> None:
+        super().__init__(given, channel)
         self._clock = CompilationClock()
         self._clock.install()
         self._marks = 0
@@ -228,20 +269,21 @@ class _Turns(_Marks):
                 _keep_tensors(frame, self.folder / f"step-{self._marks}.pt")
         if self._only_numbers and self._marks == KEPT_STEPS:
             self.tell(kind="kept", steps=self._marks)
-            os._exit(0)
+            self.leave()
         same = self._marks and self._clock.count == self._compilations
         self._quiet = self._quiet + 1 if same else 0
         self._compilations = self._clock.count
         if not self._marks:
             self._before_s = self._clock.seconds
         self._marks += 1
+        self._last = time.perf_counter()
         if self._quiet >= _QUIET and self._marks > KEPT_STEPS + 1:
             self._ready()
-            return
-        self._last = time.perf_counter()
+        elif self.is_rank:
+            self.tell(kind="settling")
+            self.hear()
 
     def _ready(self) -> None:
-        self._settled = True
         _reset_peak()
         steady = sorted(self._warm[-_QUIET:])[_QUIET // 2]
         # What the first steps took beyond steady ones: compiling, autotuning, recording graphs.
@@ -268,8 +310,8 @@ class _Turns(_Marks):
         self._wait()
 
     def _wait(self) -> None:
-        asked = self.hear()
-        self._steps = self._left = int(asked["steps"])
+        self._steps = self._left = int(self.hear()["steps"])
+        self._settled = bool(self._steps)  # 0: another rank has not settled.
         _synchronize()
         self._begun = time.perf_counter()
 
@@ -479,11 +521,31 @@ def _keep_tensors(frame: FrameType, file: Path) -> None:
 
 
 def _widen_weights(frame: FrameType) -> None:
-    """What gradients are computed for becomes float64, in place: autograd wants them alike."""
     for tensor in _tensors_around(frame).values():
-        if tensor.is_leaf and tensor.is_floating_point() and tensor.requires_grad:
-            tensor.data = tensor.data.double()
-            tensor.grad = None if tensor.grad is None else tensor.grad.double()
+        _widen_weight(tensor)
+
+
+def _widen_weight(tensor: torch.Tensor) -> None:
+    """What gradients are computed for becomes float64, in place: autograd wants them alike."""
+    wide = tensor.dtype == torch.float64
+    if tensor.is_leaf and tensor.is_floating_point() and tensor.requires_grad and not wide:
+        tensor.data = tensor.data.double()
+        tensor.grad = None if tensor.grad is None else tensor.grad.double()
+
+
+def _widen_before_buckets() -> None:
+    """DistributedDataParallel makes buckets and hooks for the weights that it finds: one that
+    becomes another afterwards is not averaged any more (torch 2.13)."""
+    kind: Any = torch.nn.parallel.DistributedDataParallel
+    make = kind.__init__
+
+    @functools.wraps(make)
+    def widen_and_make(self: Any, module: torch.nn.Module, *args: Any, **kwargs: Any) -> None:
+        for parameter in module.parameters():
+            _widen_weight(parameter)
+        make(self, module, *args, **kwargs)
+
+    kind.__init__ = widen_and_make
 
 
 def _spread(tensor: torch.Tensor, most: int) -> torch.Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import os
 import sys
 from collections.abc import Sequence
@@ -78,6 +79,17 @@ class Target:
         return self.kind
 
     @property
+    def machines(self) -> str:
+        """How many torchrun runs ranks on, as it is told; `1` for all else."""
+        own = list(itertools.takewhile(lambda word: not word.endswith(".py"), self.words))
+        said = os.environ.get("PET_NNODES", "1")
+        for word, following in itertools.zip_longest(own, own[1:], fillvalue=""):
+            name, _, value = word.partition("=")
+            if self.kind == "torchrun" and name == "--nnodes":
+                said = value or following
+        return said.removeprefix("1:") if self.kind == "torchrun" else "1"
+
+    @property
     def root(self) -> str:
         """The folder that the program's files are named from."""
         if self.kind == "script":
@@ -90,6 +102,12 @@ class Target:
         """As the user would type it."""
         prefix = {"module": "-m", "code": "-c", "pytest": "pytest", "torchrun": "torchrun"}
         return (prefix[self.kind], *self.words) if self.kind in prefix else self.words
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """As a command of ours is given it."""
+        flags = {"module": "-m", "code": "-c", "pytest": "--pytest", "torchrun": "--torchrun"}
+        return (flags[self.kind], *self.words) if self.kind in flags else self.words
 
 
 def python_flags(words: Sequence[str]) -> list[str]:

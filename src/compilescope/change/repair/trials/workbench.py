@@ -474,8 +474,16 @@ class Workbench:
         boots = [_BOOT, _CAPTURE / "boot"] if settings.run_dir is not None else [_BOOT]
         more = {**version.environment, **(environment or {})}
         functions = tuple(name for name in settings.compile_names if ":" in name)
-        command = self.target.command(functions)
+        command = self._own_target.command(functions)
         return command, trial_environment(settings, boots, trial, self.seed, more)
+
+    @property
+    def _own_target(self) -> Target:
+        """Ranks meet at a port of their own: several versions run at the same time."""
+        target = self.target
+        if self.launched and target.machines == "1":
+            return replace(target, words=("--standalone", *target.words))
+        return target
 
     def _files(self, version: Version) -> dict[str, str]:
         """Under the names of the program's own files."""

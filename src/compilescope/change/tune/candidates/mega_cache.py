@@ -29,6 +29,8 @@ def {save}():
 def _propose(tuned: TunedProgram) -> Patch:
     if not tuned.facts.cache_artifacts:
         raise Refused("unavailable: this torch has no torch.compiler.save_cache_artifacts")
+    if tuned.facts.ranks > 1:
+        raise Refused("all ranks would write its one file at the same time")
     tuned.inductor_regions()
     edit = tuned.main_edit()
     module = edit.module

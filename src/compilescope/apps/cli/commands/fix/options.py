@@ -111,8 +111,7 @@ def _again(target: Target, given: dict[str, Any]) -> tuple[str, ...]:
     words += given.get("asking", ())
     if given["run"] is not None:
         return (*words, "--run", given["run"])
-    kinds = {"module": ["-m"], "code": ["-c"], "torchrun": ["--torchrun"]}
-    return (*words, *kinds.get(target.kind, []), *target.words)
+    return (*words, *target.given)
 
 
 def read_writing(given: dict[str, Any]) -> None:

@@ -16,7 +16,13 @@ from compilescope.apps.cli.options import (
     python_option,
 )
 from compilescope.apps.cli.output import all_option
-from compilescope.apps.cli.program import ProgramCommand, Words, script_options, verdict_of
+from compilescope.apps.cli.program import (
+    ProgramCommand,
+    Words,
+    script_options,
+    torchrun_option,
+    verdict_of,
+)
 from compilescope.apps.cli.progress import ended_in_order
 
 GROUP = "Fix"
@@ -34,7 +40,8 @@ class _TuneCommand(ProgramCommand):
     }
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for rest in ("SCRIPT [ARGS]...", "-m MODULE [ARGS]...", "--list"):
+        others = ("-m MODULE [ARGS]...", "--torchrun [ARGS]...", "--list")
+        for rest in ("SCRIPT [ARGS]...", *others):
             prefix = None if rest.startswith("SCRIPT") else "       "
             formatter.write_usage("compilescope tune", f"[OPTIONS] {rest}", prefix=prefix)
 
@@ -47,10 +54,10 @@ class _TuneCommand(ProgramCommand):
     "layouts. Each candidate runs in processes of its own, by turns with the original. It is "
     "offered if it is faster in two independent measurements and computes the same numbers. No "
     "file is changed without --write or --script.\n\n"
-    "Everything after SCRIPT, -m or -c belongs to the program, except --write, --script, --force, "
-    "--only, --lower-precision and --json, which may follow it. Everything after -- belongs to the "
-    "program. The program runs many times: each run gets the same piped input, and its output is "
-    "not shown.\n\n"
+    "Everything after SCRIPT, -m, -c or --torchrun belongs to the program, except --write, "
+    "--script, --force, --only, --lower-precision and --json, which may follow it. Everything "
+    "after -- belongs to the program. The program runs many times: each run gets the same piped "
+    "input, and its output is not shown.\n\n"
     "Exit status: 0 if a candidate is verified, 1 if none is, 2 if the search could not run, 130 "
     "if it was stopped by Ctrl-C.",
 )
@@ -78,6 +85,7 @@ class _TuneCommand(ProgramCommand):
     help="Versions that compile at the same time. Default: a quarter of the cores.",
 )
 @script_options
+@torchrun_option
 @all_option
 @python_option
 @dir_option

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from compilescope.apps.cli import output as terminal
 from compilescope.apps.cli.commands.fix.delivery import Delivery
 from compilescope.apps.cli.options import home_folder, in_python, print_json
 from compilescope.apps.cli.program import Words
+from compilescope.base.durations import write_duration
 from compilescope.base.errors import ToolError
 from compilescope.report.tuning import TuningView, candidates_document, tuning_document
 
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
     from compilescope.change.tune.outcome import TuneResult
     from compilescope.instrument.recorder.target import Target
     from compilescope.record.fix_search import FixCheck
+
+
+_ROOM = 4
+"""Times as long as something is known to need at least: the limit that it gets. Chosen."""
 
 
 def list_candidates(*, as_json: bool, everything: bool) -> None:
@@ -79,7 +85,6 @@ def _script_line(script: str, proof: Proof | None) -> str:
 def _next(
     result: TuneResult, request: TuneRequest, delivery: Delivery
 ) -> Iterator[tuple[str, str]]:
-    program = list(request.target.shown)
     if delivery.undo:
         yield "To undo:", delivery.undo
     if delivery.command:
@@ -88,18 +93,30 @@ def _next(
         kept = [
             word for each in result.attempts if each.kept for word in ("--only", each.candidate)
         ]
-        lower = ["--lower-precision"] if request.options.lower_precision else []
-        again = ["compilescope", "tune", *in_python(), "--write", *lower, *kept, *program]
-        yield "To measure it again and change your files:", shlex.join(again)
+        again = _again(request, "--write", *kept)
+        yield "To measure it again and change your files:", again
     from compilescope.change.tune.candidate import all_candidates
 
     changes_numbers = {each.id for each in all_candidates() if each.lower_precision}
     apart = {each.candidate for each in result.attempts if each.verdict == "apart"}
     if apart & changes_numbers and not request.options.lower_precision:
-        again = ["compilescope", "tune", *in_python(), "--lower-precision", *program]
-        yield "To use lower precision too:", shlex.join(again)
+        yield "To use lower precision too:", _again(request, "--lower-precision")
+    for each in result.attempts:
+        if each.needs_seconds is not None:
+            # Without a budget it has as long as it needs, but for the limit of one process.
+            limit_s = 60 * math.ceil(_ROOM * each.needs_seconds / 60)
+            long = limit_s > request.options.limit_s
+            more = ["--limit", write_duration(limit_s)] if long else []
+            again = _again(request, *more, "--only", each.candidate)
+            yield f"To try {each.candidate} alone, without a time budget:", again
     if result.run:
         yield "For details:", shlex.join(["compilescope", "report", result.run])
+
+
+def _again(request: TuneRequest, *more: str) -> str:
+    """The same search of the same program, with more words."""
+    words = ["compilescope", "tune", *in_python(), *more, *request.again]
+    return shlex.join([*words, *request.target.given])
 
 
 def value(result: TuneResult) -> dict[str, Any]:
@@ -123,12 +140,14 @@ def value(result: TuneResult) -> dict[str, Any]:
                 "compile_speedup": each.compile_speedup,
                 "compile_speedup_ci": each.compile_speedup_ci,
                 "artifact_bytes": each.artifact_bytes,
+                "needs_seconds": each.needs_seconds,
                 "diff": each.diff,
                 "reason": each.reason,
             }
             for each in result.attempts
         ],
         "placements": outcome.placements,
+        "notes": outcome.notes,
         "diff": outcome.diff,
     }
 
@@ -226,12 +245,15 @@ class TuneRequest:
     force: bool
     plan: ScriptPlan | None
     everything: bool = False
+    again: tuple[str, ...] = ()
+    """What was asked of every search of this program."""
 
 
 def read_request(words: Words, given: dict[str, Any]) -> TuneRequest:
     """Raises `ToolError` for all that can be known to fail before anything runs."""
     from compilescope.apps.cli.commands.fix.options import check_source, read_writing
     from compilescope.base.processes.deadline import Deadline, command_begun
+    from compilescope.base.settings import is_rank
     from compilescope.change.repair.delivery.emitter import plan_script
     from compilescope.change.repair.search.options import main_file
     from compilescope.change.tune.options import TuneOptions
@@ -240,8 +262,15 @@ def read_request(words: Words, given: dict[str, Any]) -> TuneRequest:
 
     read_writing(given)
     kind, rest = words
-    if kind not in ("script", "module", "code"):
-        raise ToolError("tune takes a script, -m MODULE or -c CODE.")
+    if is_rank():
+        raise ToolError(
+            "tune starts the ranks itself.",
+            hint="Without torchrun around it: compilescope tune --torchrun [ARGS]... SCRIPT.",
+        )
+    if kind == "module" and rest[:1] == ("torch.distributed.run",):
+        kind, rest = "torchrun", rest[1:]
+    if kind not in ("script", "module", "code", "torchrun"):
+        raise ToolError("tune takes a script, -m MODULE, -c CODE or --torchrun.")
     if not rest:
         raise ToolError(
             "No program given.", hint="Try `compilescope tune script.py`, or -m MODULE."
@@ -265,9 +294,29 @@ def read_request(words: Words, given: dict[str, Any]) -> TuneRequest:
         home=home_folder(given["home"]).absolute(),
     )
     options.check()
+    if kind == "torchrun" and given["script"]:
+        raise ToolError("--script cannot be used with --torchrun: use --write.")
     plan = plan_script(target, given["output"]) if given["script"] else None
     if plan is not None:
         plan.check(force=given["force"])
     return TuneRequest(
-        target, options, main, given["write"], given["force"], plan, given["everything"]
+        target,
+        options,
+        main,
+        given["write"],
+        given["force"],
+        plan,
+        given["everything"],
+        tuple(_asked(given)),
     )
+
+
+def _asked(given: dict[str, Any]) -> Iterator[str]:
+    for flag in ("lower_precision", "compile_all"):
+        if given[flag]:
+            yield f"--{flag.replace('_', '-')}"
+    for name in ("step", "backend"):
+        if given[name] is not None:
+            yield from (f"--{name}", given[name])
+    for name in given["compile_names"]:
+        yield from ("--compile", name)

@@ -5,11 +5,20 @@ stream their lines come in any order; and so is the region that one of them coul
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
+from compilescope.base.patterns import late
+from compilescope.base.processes.outcome import ran_out, reason_of
 from compilescope.base.settings import env_rank, is_rank
 
 _NOTE = "collective"
+_FIRST = late(
+    r"Root Cause \(first observed failure\):"
+    r".*?rank +: (?P<rank>\d+).*?exitcode +: (?P<status>-?\d+)",
+    re.DOTALL,
+)
+"""What torchrun writes at its end (torch 2.13)."""
 
 
 def separate_streams(folder: Path) -> None:
@@ -33,6 +42,20 @@ def read_stderr(folder: Path) -> bytes:
     ]
     written.sort(key=lambda each: (b"Traceback (most recent call last)" in each[1], -each[0]))
     return b"".join(text for _, text in written)
+
+
+def why_a_rank_failed(folder: Path, said: bytes) -> str:
+    """In a sentence, by what torchrun said at its end; empty where it does not say so."""
+    first = _FIRST.search(said.decode(errors="replace"))
+    if first is None:
+        return ""
+    rank, status = int(first["rank"]), int(first["status"])
+    try:
+        written = (folder / f"rank-{rank:05}.stderr").read_bytes()
+    except OSError:
+        written = b""
+    exhausted = ran_out(status, "", written, None) if status > 0 else False
+    return f"rank {rank}: {reason_of(status, '', written, None, None, exhausted)}"
 
 
 def note_collective(folder: Path, region: int) -> None:
