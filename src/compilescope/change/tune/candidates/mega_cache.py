@@ -29,7 +29,7 @@ def {save}():
 def _propose(tuned: TunedProgram) -> Patch:
     if not tuned.facts.cache_artifacts:
         raise Refused("unavailable: this torch has no torch.compiler.save_cache_artifacts")
-    tuned.inductor_regions()
+    tuned.needs_inductor()
     edit = tuned.main_edit()
     module = edit.module
     known = ("torch.compiler.load_cache_artifacts", "torch.compiler.save_cache_artifacts")
