@@ -4,8 +4,8 @@ and which there are.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Literal
 
@@ -99,8 +99,19 @@ class TunedProgram:
     def regions(self) -> list[Region]:
         return [region for module in self.modules for region in regions_of(module)]
 
+    def with_files(self, files: Mapping[str, str]) -> TunedProgram:
+        """With these texts: for a change on top of another."""
+        return replace(
+            self,
+            program=replace(
+                self.program, files={**self.program.files, **files}, _modules={}, _own=[]
+            ),
+        )
+
     def inductor_regions(self) -> list[Region]:
         """Raises `Refused` where the user's files compile nothing with Inductor."""
+        if self.is_compiled_elsewhere:
+            raise Refused("a library compiles, and no call in your own files says how")
         if not self.regions:
             raise Refused("torch.compile is not applied in one of your own files")
         found = [region for region in self.regions if _uses_inductor(region)]
@@ -114,8 +125,13 @@ class TunedProgram:
         run = self.program.run
         return any(body.backend == "inductor" for _, body in run.of(GraphCaptured))
 
+    @property
+    def is_compiled_elsewhere(self) -> bool:
+        """With Inductor, and not by a torch.compile of the user's: by a framework."""
+        return not self.regions and self.uses_inductor
+
     def needs_inductor(self) -> None:
-        if self.regions or not self.uses_inductor:
+        if not self.is_compiled_elsewhere:
             self.inductor_regions()
 
     def needs_cuda(self, what: str) -> None:

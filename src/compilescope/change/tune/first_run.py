@@ -148,7 +148,8 @@ class FirstRunner:
             place = choose(chains, rounds)
             if rounds[place].passed >= ENOUGH or not counted["ended"]:
                 facts = msgspec.convert(counted["facts"][places.index(place)], StepFacts)
-                return place, rounds[place].passed if counted["ended"] else None, facts
+                step = msgspec.structs.replace(place, way=rounds[place].way)
+                return step, rounds[place].passed if counted["ended"] else None, facts
             if best is None or rounds[place].passed > best[1].passed:
                 best = place, rounds[place]
         if best is None:

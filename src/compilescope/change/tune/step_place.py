@@ -46,6 +46,8 @@ class StepPlace(msgspec.Struct, frozen=True):
     """`for x in data`; empty where it is the function itself."""
     nth: int = 0
     """Of the loops that begin like this in that function."""
+    way: int = 0
+    """Only rounds that are come to by this way, a number of `stepper`'s; 0: all."""
 
     @property
     def words(self) -> str:
@@ -102,7 +104,8 @@ def marked(text: str, places: Sequence[StepPlace]) -> str:
             raise Refused(f"the change hides the step of line {place.line}")
         first = _first_statement(node)
         top = min([first.lineno, *(d.lineno for d in getattr(first, "decorator_list", ()))])
-        marks.append((top, _column(lines[first.lineno - 1], first), f"{MARK}({number})"))
+        way = f", {place.way}" if place.way else ""
+        marks.append((top, _column(lines[first.lineno - 1], first), f"{MARK}({number}{way})"))
     for line, column, call in sorted(marks, reverse=True):
         before = lines[line - 1][:column]
         if before.strip():  # `for x in data: step(x)`.
@@ -249,6 +252,8 @@ class Laps(NamedTuple):
     passed: int
     ms: float = 0.0
     """How long one usually takes, nothing being compiled."""
+    way: int = 0
+    """Of several the one in whose rounds the program spends most, which alone count; 0: of one."""
 
 
 def choose(

@@ -19,6 +19,7 @@ import sys
 import threading
 import time
 import weakref
+import zlib
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -27,13 +28,17 @@ from typing import Any
 
 import torch
 
+from compilescope.base.package import PACKAGE
 from compilescope.base.processes.channel import Channel
 from compilescope.base.settings import env_rank, is_rank, read_trial
 from compilescope.change.tune.ranks import RankHub, call_hub
 from compilescope.change.tune.step_place import MARK
 from compilescope.instrument.torchapi.compilation.fresh import CompilationClock
+from compilescope.instrument.torchapi.matmul_precision import matmul_precision
+from compilescope.record.stack import plain_function_name
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
+_OURS = PACKAGE + os.sep
 _REPEATED = 3
 """Blocks of one class in a row. Chosen: with two there is nothing to win by compiling one."""
 KEPT_STEPS = 2
@@ -84,6 +89,20 @@ def _caller() -> FrameType:
     return frame
 
 
+def _way_to(frame: FrameType) -> int:
+    """The functions that lead there, as a number that is the same in each process: a library's one
+    loop may train, and evaluate. Above 0."""
+    names: list[str] = []
+    here: FrameType | None = frame
+    while here is not None:
+        code = here.f_code
+        if not code.co_filename.startswith((_TORCH, _OURS)):
+            name = plain_function_name(code.co_name)
+            names += [name] if names[-1:] != [name] else []  # What goes on after a break is one.
+        here = here.f_back
+    return zlib.crc32("/".join(names).encode()) or 1
+
+
 class _Marks:
     """What all of them have in common: a folder, a channel, and one process that speaks."""
 
@@ -99,9 +118,12 @@ class _Marks:
         self._telling = threading.Lock()
         atexit.register(self._end)
 
-    def mark(self, number: int = 0) -> None:
+    def mark(self, number: int = 0, way: int = 0) -> None:
+        """`way`: only what comes by this one is a step; 0: whatever does."""
         if os.getpid() == self.pid and threading.get_ident() == self.thread:
-            self.step(number, _caller())
+            frame = _caller()
+            if not way or _way_to(frame) == way:
+                self.step(number, frame)
 
     def step(self, number: int, frame: FrameType) -> None:
         raise NotImplementedError
@@ -131,8 +153,8 @@ class _Marks:
             self.tell(kind="ended")
 
 
-class _CountedPlace:
-    """A place that is counted."""
+class _CountedWay:
+    """Rounds of a place that are come to by one way."""
 
     def __init__(self) -> None:
         self.rounds = 0
@@ -148,9 +170,38 @@ class _CountedPlace:
         self._last = compilations, now
 
     @property
-    def told(self) -> tuple[int, float]:
-        """How often it was passed, and how long a round usually took."""
-        return self.rounds, statistics.median(self._ms) if self._ms else 0.0
+    def ms(self) -> float:
+        """How long a round usually took."""
+        return statistics.median(self._ms) if self._ms else 0.0
+
+
+class _CountedPlace:
+    """A place that is counted, each way to it by itself."""
+
+    def __init__(self) -> None:
+        self._ways: dict[int, _CountedWay] = {}
+
+    def pass_by(self, frame: FrameType, compilations: int, now: float) -> _CountedWay:
+        way = self._ways.setdefault(_way_to(frame), _CountedWay())
+        way.pass_by(compilations, now)
+        return way
+
+    def _most(self) -> tuple[int, _CountedWay]:
+        """The way on which the program spends most."""
+        spent = {number: way.rounds * (way.ms or 1.0) for number, way in self._ways.items()}
+        number = max(spent, key=lambda each: spent[each], default=0)
+        return number, self._ways.get(number, _CountedWay())
+
+    @property
+    def told(self) -> tuple[int, float, int]:
+        """How often it was passed, how long a round usually took, and the way where there is
+        another one."""
+        number, way = self._most()
+        return way.rounds, way.ms, number if len(self._ways) > 1 else 0
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return self._most()[1].facts
 
 
 class _Counter(_Marks):
@@ -178,8 +229,7 @@ class _Counter(_Marks):
 
     def step(self, number: int, frame: FrameType) -> None:
         now = time.perf_counter()
-        place = self._places[number]
-        place.pass_by(self._clock.count, now)
+        way = self._places[number].pass_by(frame, self._clock.count, now)
         self._marks += 1
         if self._compilations != self._clock.count:
             self._compilations, self._until = self._clock.count, now + self._seconds
@@ -187,8 +237,8 @@ class _Counter(_Marks):
         elif self._clock.count and _on_cuda():
             self._quiet += 1
             self._waited += torch.cuda.current_stream().query()
-        if place.rounds <= 1 + KEPT_STEPS:
-            place.facts = _facts_around(frame, self._evidence)
+        if way.rounds <= 1 + KEPT_STEPS:
+            way.facts = _facts_around(frame, self._evidence)
         if self._marks >= _MOST_COUNTED or (self._clock.count and now > self._until):
             self._tell(ended=False)
             self.leave()
@@ -400,7 +450,7 @@ def _facts_around(frame: FrameType, evidence: _Evidence) -> dict[str, Any]:
         "optimizers": [_optimizer(each) for each in optimizers],
         "convolutions": sum(_convolutions(module) for module in _outermost(modules)),
         "blocks": _blocks(modules),
-        "matmul_precision": torch.get_float32_matmul_precision(),
+        "matmul_precision": matmul_precision(),
         "autocast": _autocasts(),
         "bf16": _has_bf16(),
         "cache_artifacts": hasattr(torch.compiler, "save_cache_artifacts")

@@ -10,7 +10,7 @@ the main file, and holds for the whole program; the patch states that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from compilescope.change.fixes.compilation.regions import (
     Application,
@@ -43,9 +43,14 @@ def set_argument(edit: Edit, region: Region, name: str, value: str) -> None:
     set_keyword(edit, call, name, value)
 
 
-def set_keyword(edit: Edit, call: cst.Call, name: str, value: str) -> None:
-    """`f(a)` with `name=value`; in place of what was given for it."""
+def set_keyword(
+    edit: Edit, call: cst.Call, name: str, value: str, instead: cst.Arg | None = None
+) -> None:
+    """`f(a)` with `name=value`; in place of what was given for it, or of another argument."""
     new = edit.expression(value)
+    if instead is not None:
+        edit.replace(instead, instead.with_changes(keyword=cst.Name(name), value=new))
+        return
     for known in call.args:
         if known.keyword is not None and known.keyword.value == name:
             edit.replace(known.value, new)
@@ -58,12 +63,16 @@ def remove_argument(edit: Edit, region: Region, name: str) -> None:
     """`torch.compile(f, mode=m)` of `torch.compile(f, mode=m, dynamic=False)`."""
     call, gone = region.call, region.argument(name)
     assert call is not None and gone is not None
-    place = list(call.args).index(gone)
-    kept = [arg for arg in call.args if arg is not gone]
-    if kept and place == len(kept):  # The last one keeps what stood before the bracket.
-        end = {"comma": gone.comma, "whitespace_after_arg": gone.whitespace_after_arg}
+    edit.replace(call, without_arguments(call, [gone]))
+
+
+def without_arguments(call: cst.Call, gone: Sequence[cst.Arg]) -> cst.Call:
+    kept = [arg for arg in call.args if arg not in gone]
+    if kept and call.args[-1] in gone:  # The last one keeps what stood before the bracket.
+        last = call.args[-1]
+        end = {"comma": last.comma, "whitespace_after_arg": last.whitespace_after_arg}
         kept[-1] = kept[-1].with_changes(**end)
-    edit.replace(call, call.with_changes(args=kept))
+    return call.with_changes(args=kept)
 
 
 def _with(call: cst.Call, arg: cst.Arg) -> list[cst.Arg]:

@@ -13,18 +13,20 @@ Check = Callable[[TunedProgram], object]
 _IMPORTS = {"_inductor": "import torch._inductor.config", "_dynamo": "import torch._dynamo"}
 
 
-def _sets(flag: str, value: str, *checks: Check) -> Callable[[TunedProgram], Patch]:
-    """`flag`: `_inductor.config.freezing`."""
+def set_flag(tuned: TunedProgram, setting: str) -> dict[str, str]:
+    """New texts in which the script sets it: `_inductor.config.freezing = True`."""
+    edit = tuned.main_edit()
+    torch = edit.module_name("torch")
+    put_setting(edit, f"{_IMPORTS[setting.partition('.')[0]]}\n{torch}.{setting}")
+    return edit.files()
 
+
+def _sets(setting: str, *checks: Check) -> Callable[[TunedProgram], Patch]:
     def propose(tuned: TunedProgram) -> Patch:
         tuned.needs_inductor()
         for check in checks:
             check(tuned)
-        edit = tuned.main_edit()
-        torch = edit.module_name("torch")
-        lines = f"{_IMPORTS[flag.partition('.')[0]]}\n{torch}.{flag} = {value}"
-        put_setting(edit, lines)
-        return Patch(edit.files())
+        return Patch(set_flag(tuned, setting))
 
     return propose
 
@@ -50,7 +52,7 @@ CANDIDATES = (
         id="cpp-wrapper",
         title="launch kernels from C++ (cpp_wrapper)",
         price="Compiling takes longer: a C++ compiler builds each graph's wrapper.",
-        propose=_sets("_inductor.config.cpp_wrapper", "True"),
+        propose=_sets("_inductor.config.cpp_wrapper = True"),
         order=50,
         helps="launches",
     ),
@@ -58,7 +60,7 @@ CANDIDATES = (
         id="coordinate-descent",
         title="tune the launch of each kernel (coordinate_descent_tuning)",
         price="Compiling takes longer: each kernel is measured in several forms.",
-        propose=_sets("_inductor.config.coordinate_descent_tuning", "True", _on_cuda),
+        propose=_sets("_inductor.config.coordinate_descent_tuning = True", _on_cuda),
         order=70,
         autotunes=True,
     ),
@@ -66,7 +68,7 @@ CANDIDATES = (
         id="freezing",
         title="weights as constants of the graph (freezing)",
         price="Weights that change after compiling are not seen; memory for packed weights.",
-        propose=_sets("_inductor.config.freezing", "True", _infers),
+        propose=_sets("_inductor.config.freezing = True", _infers),
         order=30,
         helps="compute",
     ),
@@ -74,7 +76,7 @@ CANDIDATES = (
         id="compiled-autograd",
         title="the whole backward pass as one graph (compiled_autograd)",
         price="The backward pass is traced again whenever it changes its shape.",
-        propose=_sets("_dynamo.config.compiled_autograd", "True", _trains),
+        propose=_sets("_dynamo.config.compiled_autograd = True", _trains),
         order=75,
     ),
 )

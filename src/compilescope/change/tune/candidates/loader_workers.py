@@ -5,7 +5,7 @@ from __future__ import annotations
 from compilescope.change.fixes.compilation.settings import set_keyword
 from compilescope.change.fixes.patch import Patch
 from compilescope.change.tune.candidate import TuneCandidate, TunedProgram
-from compilescope.change.tune.knobs import LOADER_WORKERS, set_knob
+from compilescope.change.tune.knobs import LOADER_WORKERS, keywords_of, set_knob
 from compilescope.knowledge.source.refusals import Refused
 from compilescope.knowledge.source.syntax.edit import Edit
 from compilescope.knowledge.source.trees import cst
@@ -26,8 +26,7 @@ def _propose(tuned: TunedProgram) -> Patch:
         for call in module.walk():
             if not isinstance(call, cst.Call) or not module.calls(call, *_LOADER):
                 continue
-            given = {arg.keyword.value for arg in call.args if arg.keyword is not None}
-            if given & _SET or any(arg.star for arg in call.args):
+            if keywords_of(call).keys() & _SET or any(arg.star for arg in call.args):
                 raise Refused("the loader already says who makes its batches")
             edit = edits.setdefault(module.path, Edit(module))
             set_keyword(edit, call, "num_workers", _WORKERS)

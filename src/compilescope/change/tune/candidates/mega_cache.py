@@ -31,7 +31,7 @@ def _propose(tuned: TunedProgram) -> Patch:
         raise Refused("unavailable: this torch has no torch.compiler.save_cache_artifacts")
     if tuned.facts.ranks > 1:
         raise Refused("all ranks would write its one file at the same time")
-    tuned.inductor_regions()
+    tuned.needs_inductor()
     edit = tuned.main_edit()
     module = edit.module
     known = ("torch.compiler.load_cache_artifacts", "torch.compiler.save_cache_artifacts")

@@ -18,7 +18,10 @@ def _with_mode(mode: str) -> Callable[[TunedProgram], Patch]:
             tuned.needs_cuda("CUDA graphs need")
         if mode == "max-autotune-no-cudagraphs" and not tuned.facts.on_cuda:
             raise Refused("on the CPU there are no CUDA graphs: it is max-autotune")
-        return Patch(with_compile_argument(tuned, "mode", f'"{mode}"', refused_with=("options",)))
+        value = f'"{mode}"'
+        files = set_knob(tuned, MODE, value) if tuned.is_compiled_elsewhere else {}
+        given = ("options",)
+        return Patch(files or with_compile_argument(tuned, "mode", value, refused_with=given))
 
     return propose
 
@@ -26,12 +29,7 @@ def _with_mode(mode: str) -> Callable[[TunedProgram], Patch]:
 def with_compile_argument(
     tuned: TunedProgram, name: str, value: str, refused_with: tuple[str, ...] = ()
 ) -> dict[str, str]:
-    """New texts in which every torch.compile that uses Inductor gets the argument; where a
-    framework compiles, the call that tells it how."""
-    if name == "mode" and not tuned.regions and tuned.uses_inductor:
-        files = set_knob(tuned, MODE, value)
-        if files:
-            return files
+    """New texts in which every torch.compile that uses Inductor gets the argument."""
     edits: dict[str, Edit] = {}
     for region in tuned.inductor_regions():
         for other in refused_with:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from compilescope.change.fixes.compilation.settings import set_keyword
 from compilescope.change.fixes.patch import Patch
 from compilescope.change.tune.candidate import TuneCandidate, TunedProgram
-from compilescope.change.tune.knobs import FUSED_OPTIMIZER, set_knob
+from compilescope.change.tune.knobs import FUSED_OPTIMIZER, keywords_of, set_knob
 from compilescope.knowledge.source.refusals import Refused
 from compilescope.knowledge.source.syntax.edit import Edit
 from compilescope.knowledge.source.syntax.module import SourceModule
@@ -43,8 +43,8 @@ def _with_argument(name: str) -> Callable[[TunedProgram], Patch]:
                 return Patch(files)
         edits: dict[str, Edit] = {}
         for module, call, _ in _made(tuned):
-            given = {arg.keyword.value for arg in call.args if arg.keyword is not None}
-            if given & {"fused", "foreach"} or any(arg.star == "**" for arg in call.args):
+            given = keywords_of(call).keys() & {"fused", "foreach"}
+            if given or any(arg.star == "**" for arg in call.args):
                 raise Refused("the optimizer already says which form it wants")
             set_keyword(edits.setdefault(module.path, Edit(module)), call, name, "True")
         return Patch({p: text for edit in edits.values() for p, text in edit.files().items()})
@@ -54,7 +54,7 @@ def _with_argument(name: str) -> Callable[[TunedProgram], Patch]:
 
 def _check(tuned: TunedProgram, name: str) -> None:
     if not tuned.facts.optimizers:
-        raise Refused("the step uses no optimizer")
+        raise Refused("the step uses no optimizer of torch.optim")
     for each in tuned.facts.optimizers:
         if name == "fused" and (not each.has_fused or each.kind not in _FUSED):
             raise Refused(f"{each.kind} has no fused form")
@@ -69,7 +69,7 @@ def _check(tuned: TunedProgram, name: str) -> None:
 def compiled_step(tuned: TunedProgram) -> Patch:
     """The optimizer's step compiled by itself. Raises `Refused` where it is not one's own."""
     if not tuned.facts.optimizers:
-        raise Refused("the step uses no optimizer")
+        raise Refused("the step uses no optimizer of torch.optim")
     if tuned.regions:
         tuned.inductor_regions()
     edits: dict[str, Edit] = {}

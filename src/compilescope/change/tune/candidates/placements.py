@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from compilescope.change.fixes.breaks import compile_modules, compile_parts, disable_helper
 from compilescope.change.fixes.breaks.compile_modules import modules_instead
@@ -41,8 +40,7 @@ def _by(fix: Fix) -> Callable[[TunedProgram], Patch]:
 def _with_optimizer(tuned: TunedProgram) -> Patch:
     """What a step that is compiled as a whole has of it: both are compiled, each by itself."""
     modules = _by(compile_modules.FIX)(tuned)
-    program = replace(tuned.program, files=dict(modules.files), _modules={}, _own=[])
-    step = compiled_step(replace(tuned, program=program))
+    step = compiled_step(tuned.with_files(modules.files))
     files = {**modules.files, **step.files}
     return Patch(files, states=modules.states, allows=modules.allows)
 

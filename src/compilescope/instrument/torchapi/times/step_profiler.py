@@ -33,6 +33,7 @@ from typing import Any
 import msgspec
 
 from compilescope.base.processes.interruptions import let_through
+from compilescope.instrument.torchapi.matmul_precision import matmul_precision
 from compilescope.instrument.torchapi.sinks import Sink
 from compilescope.instrument.torchapi.times.region_times import entered_code, existing_regions
 from compilescope.instrument.torchapi.times.roof import CPU, known_roof
@@ -325,7 +326,7 @@ class StepProfiler:
             trace=self._sink.artifact(text, "profile"),
             device=name,
             roof=msgspec.json.encode(roof).decode() if roof is not None else "",
-            matmul_precision=torch.get_float32_matmul_precision(),
+            matmul_precision=matmul_precision(),
             unfused=self._sink.artifact(unfused, "unfused"),
         )
 

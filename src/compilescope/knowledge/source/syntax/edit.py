@@ -126,6 +126,17 @@ class Edit:
         self._imports[dotted] = f"import {dotted}"
         return dotted
 
+    def imported_name(self, module: str, name: str) -> str:
+        """What to call a class or a function of a module in this file; imported at the top if it is
+        not yet there."""
+        known = self.module.name_of_module(f"{module}.{name}")
+        if known is not None:
+            return known
+        if name in bound_names(self.module.tree.body):
+            raise Refused(f"the file uses the name {name} for something else")
+        self._imports[f"{module}.{name}"] = f"from {module} import {name}"
+        return name
+
     def _means_module(self, name: str) -> bool:
         """Somewhere the file imports the module by that name, if only for its type checker."""
         parts = self.module.walk()
@@ -159,7 +170,7 @@ class Edit:
         tree = self.module.tree.visit(self._rewriter())
         assert isinstance(tree, cst.Module)
         if self._imports:
-            tree = _with_imports(tree, list(self._imports.values()))
+            tree = _with_imports(tree, self._imports)
         text = self._code(tree)
         try:
             with warnings.catch_warnings():
@@ -202,11 +213,11 @@ class Edit:
         return {self.module.path: text}
 
 
-def _with_imports(tree: cst.Module, lines: list[str]) -> cst.Module:
+def _with_imports(tree: cst.Module, imports: Mapping[str, str]) -> cst.Module:
     """After the imports at the top; else after the docstring and `__future__`."""
     body = list(tree.body)
-    for line in lines:
-        place = place_for_import(body, line.removeprefix("import ").split(".")[0])
+    for dotted, line in imports.items():
+        place = place_for_import(body, dotted.split(".")[0])
         made = cst.parse_statement(line, config=tree.config_for_parsing)
         after = body[place] if place < len(body) else None
         if isinstance(after, cst.SimpleStatementLine) and _begins_imports(

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from compilescope.instrument.torchapi.compilation.current import transform_depth
+from compilescope.instrument.torchapi.matmul_precision import matmul_precision
 
 _DEVICES = ("cpu", "cuda", "xpu", "mps")
 
@@ -110,7 +111,7 @@ def same_world() -> Iterator[None]:
     dtype = torch.get_default_dtype()
     deterministic = torch.are_deterministic_algorithms_enabled()
     warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
-    precision = torch.get_float32_matmul_precision()
+    precision = matmul_precision()
     cudnn = torch.backends.cudnn
     benchmark, strict = cudnn.benchmark, cudnn.deterministic
     autocast = _autocast()
@@ -122,7 +123,8 @@ def same_world() -> Iterator[None]:
         torch.set_grad_enabled(grad)
         torch.set_default_dtype(dtype)
         torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
-        torch.set_float32_matmul_precision(precision)
+        if matmul_precision() != precision:
+            torch.set_float32_matmul_precision(precision)
         cudnn.benchmark, cudnn.deterministic = benchmark, strict
         _set_autocast(autocast)
         torch.set_autocast_cache_enabled(cached)
