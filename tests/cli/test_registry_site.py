@@ -47,9 +47,15 @@ def small(tmp_path: Path) -> Path:
     return path
 
 
+def warned(done: Done) -> list[str]:
+    """A slow machine gets lines of progress as well."""
+    progress = "compilescope: registry build: "
+    return [line for line in done.err.splitlines() if not line.startswith(progress)]
+
+
 def test_build(run: Run, small: Path, tmp_path: Path) -> None:
     done = run("build", "-o", tmp_path / "site", "--torch-registry", small)
-    assert done.status == 0 and "2 graph breaks" in done.out and done.err == ""
+    assert done.status == 0 and "2 graph breaks" in done.out and not warned(done)
     assert (tmp_path / "site" / "gb" / "gb9990.html").is_file()
     value = json.loads(run("build", "-o", tmp_path / "site", "--file", small, "--json").out)
     assert value["counts"]["total"] == 2 and value["removed"] == 0 and value["torch"] is None
@@ -98,7 +104,7 @@ def test_a_site_to_publish_has_no_notes_of_the_user_unless_asked(
     done = run(*build)
     assert f"contains your notes (1) from {notes}; --no-own-notes" in done.err
     assert "For us alone." in page.read_text()
-    assert run(*build, "--no-own-notes").err == "" and "For us alone." not in page.read_text()
+    assert not warned(run(*build, "--no-own-notes")) and "For us alone." not in page.read_text()
     public = (*build, "--base-url", "https://example.org/")
     done = run(*public)
     assert f"notes (1) in {notes} are left out; --own-notes includes them." in done.err

@@ -200,25 +200,6 @@ def test_what_compiles_later_begins_it_anew() -> None:
     assert recorded.steps == 2 and not seen.digest.faults
 
 
-def test_the_region_called_least_often_is_the_step() -> None:
-    @torch.compile(backend="eager")
-    def layer(x: Any) -> Any:
-        return x.relu() + 1
-
-    @torch.compile(backend="eager")
-    def head(x: Any) -> Any:
-        return x.sum()
-
-    with compilescope.capture(profile=2) as seen:
-        for _ in range(14):
-            x = torch.ones(4)
-            for _ in range(3):
-                x = layer(x)
-            head(x)
-    region = _only(seen.run).told.region
-    assert region is not None and region.function == "head"
-
-
 @pytest.mark.parametrize("training", [14, 6])
 def test_a_loop_that_evaluates_is_no_part_of_the_step(training: int) -> None:
     """Both call the same region, and an epoch may end while steps are recorded."""

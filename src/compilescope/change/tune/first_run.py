@@ -70,6 +70,8 @@ class _RoundCount:
             self.said = self.process.hear("counted")
         if self.said is None:
             raise StepFailed("the program ended without it")
+        if self.said["ended"]:
+            self.process.check_end()
         return self.said
 
 

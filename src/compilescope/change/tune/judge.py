@@ -28,6 +28,7 @@ from compilescope.change.tune.outcome import (
     TuneTrial,
     in_words,
 )
+from compilescope.change.tune.step_place import RETURNED
 from compilescope.change.tune.step_process import WORTH, StepFailed
 from compilescope.instrument.recorder.target import Target
 from compilescope.knowledge.analysis.intervals import ratio
@@ -53,41 +54,71 @@ _NOT_SLOWER = 0.95
 
 
 class NumbersJudge:
-    """Knows what the original computes, and float64."""
+    """Knows what the original computes, and what it would without rounding."""
 
     def __init__(self, meter: Meter, options: TuneOptions) -> None:
         self._meter = meter
         self._options = options
         self._reference: dict[str, Any] = {}
         self._exact: dict[str, Any] | None = None
+        self._truth = "float64"
+        """What `_exact` is of."""
         self.is_anchored = False
         self._apart = False
-        """The steps draw random numbers, which compiled code draws in its own way: numbers are
-        compared in processes that draw as eager mode does."""
+        """Numbers are compared in processes of their own: the steps draw random numbers, which
+        compiled code draws in its own way, or leave no result in a variable. There they draw as
+        eager mode does, and what compiled calls return is kept."""
 
     def anchor(self) -> None:
         """The original has settled: its numbers and those of float64 are known from now on."""
         self.is_anchored = True
         folder = self._meter.new_folder("exact", empty=True)
         self._options.progress("the original's numbers, in float64", 0, 0)
-        with self._meter.first_steps(Version(), folder, exact=True) as exactly:
+        with self._meter.first_steps(Version(), folder, way="float64") as exactly:
             self._meter.settle_base()  # At the same time.
             self._reference = _read_steps(self._meter.original)
             with contextlib.suppress(StepFailed):
                 if exactly.hear("kept") is not None:
-                    self._exact = _read_steps(folder)
-        if not self._exact:
-            self._exact = None  # The usual tolerances decide.
+                    self._exact = _read_steps(folder) or None
+        if self._fits(self._exact):
             return
-        if is_other_computation(self._reference, self._exact):
-            self._apart = True
-            self._reference = self._kept([(Version(), None)])[0]
-            if is_other_computation(self._reference, self._exact):
-                self._exact = None
+        self._apart = True
+        self._reference = self._kept([(Version(), None)])[0]
+        if self._fits(self._exact):
+            return
+        # In float64 some kernels draw other random numbers, or none is there. Eager mode in the
+        # program's own precision rounds as often, in another order.
+        folder = self._meter.new_folder("eager", empty=True)
+        self._exact, self._truth = None, "eager mode"
+        with (
+            self._meter.first_steps(Version(), folder, way="eager") as eagerly,
+            contextlib.suppress(StepFailed),
+        ):
+            if eagerly.hear("kept") is not None:
+                self._exact = _read_steps(folder) or None
+        if not self._fits(self._exact):
+            self._exact = None  # The usual tolerances decide.
+
+    def _fits(self, exact: dict[str, Any] | None) -> bool:
+        """Is it the original's computation, and is there something computed?"""
+        return (
+            exact is not None
+            and not is_other_computation(self._reference, exact)
+            and any(
+                _is_computed(path, known, exact[path])
+                for path, known in self._reference.items()
+                if path in exact
+            )
+        )
 
     @property
     def knows_float64(self) -> bool:
-        return self._exact is not None
+        return self._exact is not None and self._truth == "float64"
+
+    @property
+    def teller(self) -> str:
+        """What tells rounding from errors where float64 does not."""
+        return "tolerances tell" if self._exact is None else f"{self._truth} shows"
 
     def _kept(
         self, versions: Sequence[tuple[Version, OtherProgram | None]]
@@ -96,9 +127,7 @@ class NumbersJudge:
         folders = [meter.new_folder("numbers") for _ in versions]
         with contextlib.ExitStack() as opened:
             for process in [
-                opened.enter_context(
-                    meter.first_steps(version, folder, exact=False, program=program)
-                )
+                opened.enter_context(meter.first_steps(version, folder, program=program))
                 for (version, program), folder in zip(versions, folders, strict=True)
             ]:
                 with contextlib.suppress(StepFailed):
@@ -110,10 +139,21 @@ class NumbersJudge:
         kept = self._kept([(t.version, t.program) for t in trials]) if self._apart else None
         for number, trial in enumerate(trials):
             test = kept[number] if kept is not None else _read_steps(trial.folder)
-            found = judge_numbers(
-                self._reference, test, self._exact, lower_precision=trial.lower_precision
-            )
+            found = self._judged(test, lower_precision=trial.lower_precision)
             trial.numbers, trial.numbers_reason = found.verdict, found.reason
+
+    def judge_itself(self) -> NumbersVerdict:
+        """What a version gets that computes what the original does: whether numbers can tell."""
+        return self._judged(self._reference)
+
+    def _judged(self, test: dict[str, Any], *, lower_precision: bool = False) -> NumbersVerdict:
+        return judge_numbers(
+            self._reference,
+            test,
+            self._exact,
+            truth=self._truth,
+            lower_precision=lower_precision,
+        )
 
     def judge_loaded(self, trial: TuneTrial) -> None:
         """Of what has not run in turns: a start with empty caches, up to its steps. Code that was
@@ -270,6 +310,7 @@ def judge_numbers(
     test: dict[str, Any],
     exact: dict[str, Any] | None,
     *,
+    truth: str = "float64",
     lower_precision: bool = False,
 ) -> NumbersVerdict:
     if lower_precision:
@@ -278,14 +319,14 @@ def judge_numbers(
 
     computed, worst = 0, NumbersVerdict("pass", "")
     for path, known, found in _pairs(reference, test):
-        truth = exact.get(path) if exact is not None else None
-        if truth is not None and truth.shape != known.shape:
-            truth = None
-        if _is_computed(known, truth):
+        without_rounding = exact.get(path) if exact is not None else None
+        if without_rounding is not None and without_rounding.shape != known.shape:
+            without_rounding = None
+        if _is_computed(path, known, without_rounding):
             computed += 1
         if known.dtype == found.dtype and known.equal(found):
             continue
-        compared = compare_tensors(known, found, path, exact=truth)
+        compared = compare_tensors(known, found, path, exact=without_rounding)
         if compared.verdict == "fail":
             return NumbersVerdict("fail", f"{path}: {compared.reason}")
         if compared.verdict == "unknown" and worst.verdict == "pass":
@@ -295,7 +336,7 @@ def judge_numbers(
         return NumbersVerdict("unknown", reason)
     if worst.verdict == "unknown":
         return worst
-    how = "as near to float64 as the original's" if exact is not None else "as near as rounding is"
+    how = f"as near to {truth} as the original's" if exact is not None else "as near as rounding is"
     return NumbersVerdict("pass", f"{computed} tensors are {how}")
 
 
@@ -315,9 +356,9 @@ def _judge_lower(reference: dict[str, Any], test: dict[str, Any]) -> NumbersVerd
     return NumbersVerdict("pass" if worst <= _LOWER else "fail", words)
 
 
-def _is_computed(known: Any, truth: Any) -> bool:
+def _is_computed(path: str, known: Any, truth: Any) -> bool:
     """Inputs and weights that stay are what they are in float64 too."""
-    if truth is None:
+    if truth is None or RETURNED in path:
         return bool(known.is_floating_point())
     return bool(known.is_floating_point() and not known.double().equal(truth.double()))
 

@@ -12,6 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
 from compilescope.base.processes.deadline import OutOfTime, clock
 from compilescope.change.repair.trials.version import Version
@@ -306,15 +307,16 @@ class Meter:
         version: Version,
         folder: Path,
         *,
-        exact: bool,
+        way: Literal["compiled", "eager", "float64"] = "compiled",
         program: OtherProgram | None = None,
     ) -> StepProcess:
         """Run the first steps only, with eager mode's random numbers, and keep what they gave."""
         return StepProcess(
             program.bench if program is not None else self._bench,
             self.with_mark(version, program),
-            "exact" if exact else "turns",
+            "turns" if way == "compiled" else "exact",
             folder,
             eager_random=True,
             only_numbers=True,
+            widens=way == "float64",
         )

@@ -57,7 +57,10 @@ _ROOM_FOR_TWICE = 4
 
 _RANKS = "{} ranks step together: a step takes as long as on the slowest, and numbers are of all."
 _TAKES = "Each takes {:.0f} s and more, as the original does. "
-_NO_FLOAT64 = "The first steps could not be run in float64: tolerances tell what is rounding."
+_NO_FLOAT64 = (
+    "The first steps could not be run in float64, or drew other random numbers there: {} what is "
+    "rounding."
+)
 
 
 def tune(
@@ -207,7 +210,7 @@ class _TuneSearch:
             raise ToolError(f"The step cannot be measured: {failure}.") from None
         self.warm_s = meter.warm_s
         if not judge.knows_float64:
-            self.notes.append(_NO_FLOAT64)
+            self.notes.append(_NO_FLOAT64.format(judge.teller))
 
     def _tell(self, trials: Iterable[TuneTrial]) -> None:
         for trial in trials:

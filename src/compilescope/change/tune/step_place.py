@@ -31,6 +31,8 @@ _MOST, _MOST_WAYS = 8, 16
 what they compile from so many lines."""
 MARK = "__compilescope_step__"
 """What a mark calls. A name among the builtins, so that no import is needed."""
+RETURNED = " returned in call "
+"""In the name of what a compiled call gave, among the numbers of a step."""
 _Loop = ast.For | ast.While | ast.AsyncFor
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 

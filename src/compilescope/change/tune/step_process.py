@@ -116,9 +116,13 @@ class StepProcess:
             if said["kind"] in kinds:
                 return said
             if said["kind"] == "ended":
-                if self._worker.wait(_LAST_S):
-                    self._failed()
+                self.check_end()
                 return None
+
+    def check_end(self) -> None:
+        """Of a program that has said its last word. Raises `StepFailed` where it fails."""
+        if self._worker.wait(_LAST_S):
+            self._failed()
 
     def _failed(self) -> NoReturn:
         """It has closed its end without a word."""

@@ -31,6 +31,7 @@ import torch
 from compilescope.base.package import PACKAGE
 from compilescope.base.processes.channel import Channel
 from compilescope.base.settings import env_rank, is_rank, read_trial
+from compilescope.change.tune.call_results import CallResults
 from compilescope.change.tune.ranks import RankHub, call_hub
 from compilescope.change.tune.step_place import MARK
 from compilescope.instrument.torchapi.compilation.fresh import CompilationClock
@@ -72,9 +73,20 @@ def begin(given: dict[str, Any]) -> None:
         stepper = {"count": _Counter, "exact": _Exact, "turns": _Turns}[given["mode"]]
         mark = stepper(given, channel).mark
     if given["mode"] == "count":
-        # Some of these loops may be in compiled code, where it must run as it is, too.
-        mark = torch.compiler.disable(mark)
+        mark = _eager_only(mark)
     setattr(builtins, MARK, mark)
+
+
+def _eager_only(mark: Any) -> Any:
+    """Some of the loops that are counted are in compiled code, where Dynamo makes nothing of this:
+    a graph break would end a program that forbids them."""
+    counted = torch.compiler.disable(mark)
+
+    def pass_by(number: int = 0) -> None:
+        if not torch.compiler.is_compiling():
+            counted(number)
+
+    return pass_by
 
 
 def _pass_by(number: int = 0) -> None:
@@ -259,24 +271,28 @@ class _Counter(_Marks):
 
 
 class _Exact(_Marks):
-    """The first steps, eagerly and in float64."""
+    """The first steps, eagerly, in float64 unless asked otherwise."""
 
     def __init__(self, given: dict[str, Any], channel: Channel) -> None:
         super().__init__(given, channel)
         from compilescope.instrument.torchapi.trials.reruns import Widening
 
         self._marks = 0
-        if self.is_rank:
+        self._widens = bool(given["widens"])
+        if self._widens and self.is_rank:
             _widen_before_buckets()
-        self._mode: Any = Widening()
+        self._mode: Any = Widening() if self._widens else contextlib.nullcontext()
+        self._results = CallResults()
         torch.compiler.set_stance("force_eager")
 
     def step(self, number: int, frame: FrameType) -> None:
         if self._marks:
             self._mode.__exit__(None, None, None)
-            _keep_tensors(frame, self.folder / f"step-{self._marks}.pt")
+            _keep_tensors(frame, self.folder / f"step-{self._marks}.pt", self._results.take())
         else:
-            _widen_weights(frame)
+            self._results.take()
+            if self._widens:
+                _widen_weights(frame)
         if self._marks == KEPT_STEPS:
             self.tell(kind="kept", steps=self._marks)
             self.leave()
@@ -301,6 +317,8 @@ class _Turns(_Marks):
         self._begun = 0.0
         self._settled = False
         self._only_numbers = bool(given.get("only_numbers"))
+        # What is measured is left as it is.
+        self._results = CallResults() if self._only_numbers else None
 
     def step(self, number: int, frame: FrameType) -> None:
         if self._settled:
@@ -316,7 +334,10 @@ class _Turns(_Marks):
         if self._marks:
             self._warm.append(now - self._last)
             if self._marks <= KEPT_STEPS:
-                _keep_tensors(frame, self.folder / f"step-{self._marks}.pt")
+                returned = self._results.take() if self._results is not None else {}
+                _keep_tensors(frame, self.folder / f"step-{self._marks}.pt", returned)
+        elif self._results is not None:
+            self._results.take()
         if self._only_numbers and self._marks == KEPT_STEPS:
             self.tell(kind="kept", steps=self._marks)
             self.leave()
@@ -557,8 +578,8 @@ def _tensors_around(frame: FrameType) -> dict[str, torch.Tensor]:
     return found
 
 
-def _keep_tensors(frame: FrameType, file: Path) -> None:
-    tensors = _tensors_around(frame)
+def _keep_tensors(frame: FrameType, file: Path, returned: Mapping[str, torch.Tensor]) -> None:
+    tensors = {**_tensors_around(frame), **returned}
     most = max(1024, min(_MOST_EACH, _MOST_ALL // max(1, len(tensors))))
     kept = {}
     for path, tensor in tensors.items():

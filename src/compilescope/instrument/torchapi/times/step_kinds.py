@@ -8,7 +8,7 @@ import itertools
 import statistics
 import time
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 from compilescope.instrument.torchapi.stacks import call_site
 from compilescope.record.stack import CodeRef
@@ -70,7 +70,8 @@ class CallKind:
 class CallKinds:
     """Those of a process, since something was compiled last."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], int] = time.perf_counter_ns) -> None:
+        self._clock = clock
         self._kinds: dict[Hashable, CallKind] = {}
         self._noted: deque[CallKind] = deque(maxlen=_MOST_NOTED)
 
@@ -81,7 +82,7 @@ class CallKinds:
             if len(self._kinds) >= _MOST_KINDS:
                 self._kinds.clear()
             kind = self._kinds[key] = CallKind(region)
-        kind.note(time.perf_counter_ns())
+        kind.note(self._clock())
         self._noted.append(kind)
         return kind
 
