@@ -89,13 +89,15 @@ class _Marks:
     def __init__(self, given: dict[str, Any]) -> None:
         self.folder = Path(given["folder"])
         self.pid = os.getpid()
-        self.thread = threading.get_ident()
+        self._threads: dict[int, int] = {}
         self._channel = Channel.given(int(given["channel"]))
         atexit.register(self._end)
 
     def mark(self, number: int = 0, way: int = 0) -> None:
         """`way`: only what comes by this one is a step; 0: whatever does."""
-        if os.getpid() == self.pid and threading.get_ident() == self.thread:
+        thread = threading.get_ident()
+        # Of several threads that pass a place, the first one's rounds are its steps.
+        if os.getpid() == self.pid and self._threads.setdefault(number, thread) == thread:
             frame = _caller()
             if not way or _way_to(frame) == way:
                 self.step(number, frame)
