@@ -433,10 +433,14 @@ def _parts(value: Any) -> list[Any]:
         return list(value.values())
     if isinstance(value, (type, ModuleType, torch.nn.Module, torch.Tensor)):
         return []
+    return list(_attributes(value).values())
+
+
+def _attributes(value: Any) -> dict[str, Any]:
     held: Any = None
     with contextlib.suppress(Exception):  # The object's own code may answer, with anything.
         held = value.__dict__
-    return list(held.values()) if isinstance(held, dict) else []
+    return dict(held) if isinstance(held, dict) else {}
 
 
 def _has_bf16() -> bool:
@@ -573,6 +577,11 @@ def _walk(value: Any, path: str, depth: int) -> Iterator[tuple[str, torch.Tensor
     elif depth < _DEEPEST and _is_plain_object(value):
         for name, each in list(vars(value).items())[:_MOST_ITEMS]:
             yield from _walk(each, f"{path}.{name}", depth + 1)
+    elif depth < _DEEPEST and not isinstance(value, (type, ModuleType)):
+        # A library's trainer: what it trains is the program's, whatever else it holds.
+        for name, each in _attributes(value).items():
+            if isinstance(each, (torch.nn.Module, torch.optim.Optimizer)):
+                yield from _walk(each, f"{path}.{name}", depth + 1)
 
 
 def _is_plain_object(value: Any) -> bool:
