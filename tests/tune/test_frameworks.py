@@ -78,7 +78,7 @@ def test_a_round_of_training_is_the_step(name: str, file: str, head: str, tmp_pa
     first = _first_run(program, dataclasses.replace(_OPTIONS, backend="eager"))
     assert os.path.basename(first.place.file) == file
     assert first.place.head.startswith(head)
-    # None on a busy machine, where no end is waited for. ignite's also goes round at an epoch's end.
+    # None on a busy machine, which is not waited for. ignite's also goes round at an epoch's end.
     assert first.steps is None or 60 <= first.steps <= 63
     assert first.facts.trains
 
