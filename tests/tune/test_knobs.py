@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from builders import event, run_of
+from builders import event, frame, run_of
 from compilescope.change.fixes.subject import Program
 from compilescope.change.tune.candidate import (
     BlockFacts,
@@ -180,12 +180,30 @@ def test_shapes_are_a_flag_where_the_framework_has_no_argument(tmp_path: Path) -
     assert 'TorchDynamoPlugin(backend="inductor", dynamic=False)' in made
 
 
-def test_a_framework_that_is_told_elsewhere_how_to_compile(tmp_path: Path) -> None:
-    """By the command line, or by a file of its own."""
-    text = "from transformers import HfArgumentParser\n\nHfArgumentParser(Arguments).parse()\n"
+_PARSED = """from transformers import HfArgumentParser, Trainer, TrainingArguments
+
+(arguments,) = HfArgumentParser(TrainingArguments).parse_args_into_dataclasses()
+Trainer(model=model, args=arguments, train_dataset=data).train()
+"""
+
+
+def test_a_trainer_that_the_command_line_tells_to_compile(tmp_path: Path) -> None:
+    """By what its accelerate reads where no argument says it."""
+    stack = (frame(1, file="/site-packages/transformers/trainer.py", origin="library"),)
+    through = event(_GRAPH, stack=stack)
+    made = _made("max-autotune", tmp_path, _PARSED, _FACTS, through)
+    assert '\nos.environ["ACCELERATE_DYNAMO_MODE"] = "max-autotune"\n' in made
+    assert made.startswith("import os\n")
+    with pytest.raises(Refused, match="ACCELERATE_DYNAMO_MODE is already set"):
+        _made("max-autotune", tmp_path, made, _FACTS, through)
+    made = _made("regional-compilation", tmp_path, _PARSED, _FACTS, through)
+    assert 'os.environ["ACCELERATE_DYNAMO_USE_REGIONAL_COMPILATION"] = "true"\n' in made
+
+
+def test_a_library_that_is_told_elsewhere_how_to_compile(tmp_path: Path) -> None:
     for name in ("max-autotune", "regional-compilation"):
         with pytest.raises(Refused, match="a library compiles"):
-            _made(name, tmp_path, text)
+            _made(name, tmp_path, _PARSED)
 
 
 def test_arguments_that_cannot_be_seen_are_left_alone(tmp_path: Path) -> None:

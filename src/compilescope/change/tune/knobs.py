@@ -7,6 +7,7 @@ there to be changed. One row for each argument.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -112,6 +113,40 @@ NON_BLOCKING = (
     ),
     *_of_accelerate("non_blocking", "dataloader_config", "DataLoaderConfiguration"),
 )
+
+
+_VARIABLES = {
+    "mode": "ACCELERATE_DYNAMO_MODE",
+    "use_regional_compilation": "ACCELERATE_DYNAMO_USE_REGIONAL_COMPILATION",
+}
+"""What accelerate's plugin reads where its argument is not given (accelerate 1.2 to 1.15)."""
+
+
+def set_variable(tuned: TunedProgram, argument: str, value: str) -> dict[str, str]:
+    """New texts of a program that is told on its command line to compile, so that no call in it can
+    be given the argument; empty where it is not accelerate that compiles."""
+    if not _is_compiled_by_accelerate(tuned):
+        return {}
+    name = _VARIABLES[argument]
+    if any(name in module.text for module in tuned.modules):
+        raise Refused(f"{name} is already set")
+    edit = tuned.main_edit()
+    line = f'{edit.module_name("os")}.environ["{name}"] = "{value}"'
+    edit.put_setting(line, "os", apart=True)
+    return edit.files()
+
+
+def _is_compiled_by_accelerate(tuned: TunedProgram) -> bool:
+    """By an `Accelerator` of the user's, or of the trainer that the run went through."""
+    run = tuned.program.run
+    through = {frame.file for event in run.events for frame in event.stack}
+    if any(PurePath(file).parts[-2:] == ("transformers", "trainer.py") for file in through):
+        return True
+    return any(
+        isinstance(node, cst.Call) and module.calls(node, *_ACCELERATORS)
+        for module in tuned.modules
+        for node in module.walk()
+    )
 
 
 def set_knob(tuned: TunedProgram, knobs: tuple[Knob, ...], value: str) -> dict[str, str]:

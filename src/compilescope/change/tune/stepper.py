@@ -121,7 +121,7 @@ class _Marks:
     def __init__(self, given: dict[str, Any], channel: Channel) -> None:
         self.folder = Path(given["folder"])
         self.pid = os.getpid()
-        self.thread = threading.get_ident()
+        self._threads: dict[int, int] = {}
         self.is_rank = bool(given["launched"])
         if self.is_rank:
             self.folder /= f"rank-{env_rank()}"
@@ -132,7 +132,9 @@ class _Marks:
 
     def mark(self, number: int = 0, way: int = 0) -> None:
         """`way`: only what comes by this one is a step; 0: whatever does."""
-        if os.getpid() == self.pid and threading.get_ident() == self.thread:
+        thread = threading.get_ident()
+        # Of several threads that pass a place, the first one's rounds are its steps.
+        if os.getpid() == self.pid and self._threads.setdefault(number, thread) == thread:
             frame = _caller()
             if not way or _way_to(frame) == way:
                 self.step(number, frame)
@@ -494,10 +496,14 @@ def _parts(value: Any) -> list[Any]:
         return list(value.values())
     if isinstance(value, (type, ModuleType, torch.nn.Module, torch.Tensor)):
         return []
+    return list(_attributes(value).values())
+
+
+def _attributes(value: Any) -> dict[str, Any]:
     held: Any = None
     with contextlib.suppress(Exception):  # The object's own code may answer, with anything.
         held = value.__dict__
-    return list(held.values()) if isinstance(held, dict) else []
+    return dict(held) if isinstance(held, dict) else {}
 
 
 def _has_bf16() -> bool:
@@ -654,6 +660,11 @@ def _walk(value: Any, path: str, depth: int) -> Iterator[tuple[str, torch.Tensor
     elif depth < _DEEPEST and _is_plain_object(value):
         for name, each in list(vars(value).items())[:_MOST_ITEMS]:
             yield from _walk(each, f"{path}.{name}", depth + 1)
+    elif depth < _DEEPEST and not isinstance(value, (type, ModuleType)):
+        # A library's trainer: what it trains is the program's, whatever else it holds.
+        for name, each in _attributes(value).items():
+            if isinstance(each, (torch.nn.Module, torch.optim.Optimizer)):
+                yield from _walk(each, f"{path}.{name}", depth + 1)
 
 
 def _is_plain_object(value: Any) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from compilescope.change.fixes.compilation.settings import set_argument
 from compilescope.change.fixes.patch import Patch
 from compilescope.change.tune.candidate import TuneCandidate, TunedProgram
-from compilescope.change.tune.knobs import MODE, set_knob
+from compilescope.change.tune.knobs import MODE, set_knob, set_variable
 from compilescope.knowledge.source.refusals import Refused
 from compilescope.knowledge.source.syntax.edit import Edit
 
@@ -19,7 +19,9 @@ def _with_mode(mode: str) -> Callable[[TunedProgram], Patch]:
         if mode == "max-autotune-no-cudagraphs" and not tuned.facts.on_cuda:
             raise Refused("on the CPU there are no CUDA graphs: it is max-autotune")
         value = f'"{mode}"'
-        files = set_knob(tuned, MODE, value) if tuned.is_compiled_elsewhere else {}
+        files: dict[str, str] = {}
+        if tuned.is_compiled_elsewhere:
+            files = set_knob(tuned, MODE, value) or set_variable(tuned, "mode", mode)
         given = ("options",)
         return Patch(files or with_compile_argument(tuned, "mode", value, refused_with=given))
 

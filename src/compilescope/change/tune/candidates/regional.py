@@ -9,7 +9,14 @@ from compilescope.change.fixes.compilation.regions import Region
 from compilescope.change.fixes.compilation.settings import without_arguments
 from compilescope.change.fixes.patch import Patch
 from compilescope.change.tune.candidate import BlockFacts, TuneCandidate, TunedProgram
-from compilescope.change.tune.knobs import REGIONAL, TRAINER, keywords_of, knob_calls, set_knob
+from compilescope.change.tune.knobs import (
+    REGIONAL,
+    TRAINER,
+    keywords_of,
+    knob_calls,
+    set_knob,
+    set_variable,
+)
 from compilescope.knowledge.source.refusals import Refused
 from compilescope.knowledge.source.syntax.edit import Edit
 from compilescope.knowledge.source.syntax.module import SourceModule
@@ -21,7 +28,7 @@ def _propose(tuned: TunedProgram) -> Patch:
         raise Refused("the model has no list of blocks of one class")
     blocks = max(tuned.facts.blocks, key=lambda each: each.count)
     if tuned.is_compiled_elsewhere:
-        return Patch(set_knob(tuned, REGIONAL, "True") or _before_trainer(tuned, blocks))
+        return Patch(_by_framework(tuned, blocks))
     regions = tuned.inductor_regions()
     if len(regions) != 1:
         raise Refused("torch.compile is applied in several places")
@@ -46,7 +53,7 @@ def _edit(region: Region, blocks: BlockFacts) -> Edit:
     edit = Edit(module)
     if not isinstance(target, (cst.Name, cst.Attribute)):
         # `model = torch.compile(Net())`: the blocks have a name afterwards.
-        name = _assigned(statement, call)
+        name = _assigned(module, statement, call)
         edit.replace(call, target)
         edit.put_after(region.node, _loop(module, name, blocks, region.arguments))
         return edit
@@ -61,13 +68,13 @@ def _edit(region: Region, blocks: BlockFacts) -> Edit:
     return edit
 
 
-def _assigned(statement: cst.SimpleStatementLine, call: cst.Call) -> str:
+def _assigned(module: SourceModule, statement: cst.SimpleStatementLine, call: cst.Call) -> str:
     """The one name that the result of a call gets."""
     line = statement.body[0]
     if len(statement.body) == 1 and isinstance(line, cst.Assign) and line.value is call:
         target = line.targets[0].target
-        if len(line.targets) == 1 and isinstance(target, cst.Name):
-            return target.value
+        if len(line.targets) == 1 and isinstance(target, (cst.Name, cst.Attribute)):
+            return module.code(target)
     raise Refused("no module with a name is compiled")
 
 
@@ -83,6 +90,16 @@ def _loop(module: SourceModule, model: str, blocks: BlockFacts, arguments: str) 
     return f"for {block} in {path}:\n    {block}.compile({arguments})"
 
 
+def _by_framework(tuned: TunedProgram, blocks: BlockFacts) -> dict[str, str]:
+    files = set_knob(tuned, REGIONAL, "True")
+    if files or any(True for _ in knob_calls(tuned, TRAINER)):
+        return files or _before_trainer(tuned, blocks)
+    files = set_variable(tuned, "use_regional_compilation", "true")
+    if not files:
+        raise Refused("a library compiles, and no call in your own files says how")
+    return files
+
+
 _COMPILING = {"torch_compile": "", "torch_compile_mode": "mode", "torch_compile_backend": "backend"}
 """Arguments of a trainer's, and of `Module.compile`."""
 
@@ -91,7 +108,7 @@ def _before_trainer(tuned: TunedProgram, blocks: BlockFacts) -> dict[str, str]:
     """The trainer compiles nothing: it is handed a model whose blocks are compiled."""
     found = [(module, call) for module, _, call in knob_calls(tuned, TRAINER)]
     if len(found) != 1:
-        raise Refused("a library compiles, and no one call in your own files says how")
+        raise Refused("several calls say how to compile")
     module, arguments = found[0]
     handed = list(_handed(module, arguments))
     if len(handed) != 1:

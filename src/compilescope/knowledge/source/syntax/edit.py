@@ -9,6 +9,7 @@ patch = Patch(edit.files())
 
 from __future__ import annotations
 
+import sys
 import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
@@ -153,8 +154,11 @@ class Edit:
         if known is not None:
             self.put_after(known.last_import(), made)
             return
-        self._imports.pop(package, None)
-        made = [*self.statements(f"import {package}"), *made]
+        if package in sys.stdlib_module_names:  # It goes to the others of its group.
+            self._imports[package] = f"import {package}"
+        else:
+            self._imports.pop(package, None)
+            made = [*self.statements(f"import {package}"), *made]
         body = self.module.tree.body
         place = place_for_setting(body, package)
         if not body:
