@@ -199,6 +199,17 @@ def env_rank() -> int:
     return int(value) if value.isdigit() else 0
 
 
+def env_ranks() -> int:
+    """How many torchrun started; 1 where nobody did."""
+    value = os.environ.get("WORLD_SIZE", "")
+    return int(value) if value.isdigit() else 1
+
+
+def env_machines() -> str:
+    """How many machines torchrun is told to run ranks on, where its command does not say so."""
+    return os.environ.get("PET_NNODES", "1")
+
+
 def is_rank() -> bool:
     """Is this one of the processes that torchrun starts?"""
     return "LOCAL_RANK" in os.environ and "RANK" in os.environ

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from compilescope.base.processes.channel import Channel, leave_with
-from compilescope.base.settings import env_rank
+from compilescope.base.settings import env_rank, env_ranks
 
 _DOOR = "ranks"
 """The socket, in the folder of the processes."""
@@ -35,7 +35,7 @@ def call_hub(folder: Path) -> Channel:
     line.connect(str(folder / _DOOR))
     os.set_inheritable(line.fileno(), False)
     channel = Channel(line)
-    hello = {"rank": env_rank(), "ranks": int(os.environ.get("WORLD_SIZE", "1"))}
+    hello = {"rank": env_rank(), "ranks": env_ranks()}
     channel.send(json.dumps(hello).encode())
     leave_with(channel)
     return channel

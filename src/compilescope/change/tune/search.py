@@ -124,6 +124,8 @@ class _TuneSearch:
         except OutOfTime:
             self.notes.append(f"The time budget of {self.options.budget_s or 0:g} s ran out.")
             self._note_untried()
+        except StepFailed as failure:
+            self.notes.append(f"The program failed when its step was to be measured: {failure}.")
         except KeyboardInterrupt:
             self.interrupted = True
             self.notes.append("Stopped: what was verified by then is shown.")

@@ -21,7 +21,6 @@ import time
 import weakref
 import zlib
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
@@ -32,6 +31,14 @@ from compilescope.base.package import PACKAGE
 from compilescope.base.processes.channel import Channel
 from compilescope.base.settings import env_rank, is_rank, read_trial
 from compilescope.change.tune.call_results import CallResults
+from compilescope.change.tune.kept_tensors import (
+    MOST_ITEMS,
+    attributes_of,
+    keep_tensors,
+    variables_around,
+    widen_before_buckets,
+    widen_weights,
+)
 from compilescope.change.tune.ranks import RankHub, call_hub
 from compilescope.change.tune.step_place import MARK
 from compilescope.instrument.torchapi.compilation.fresh import CompilationClock
@@ -282,7 +289,7 @@ class _Exact(_Marks):
         self._marks = 0
         self._widens = bool(given["widens"])
         if self._widens and self.is_rank:
-            _widen_before_buckets()
+            widen_before_buckets()
         self._mode: Any = Widening() if self._widens else contextlib.nullcontext()
         self._results = CallResults()
         torch.compiler.set_stance("force_eager")
@@ -290,11 +297,11 @@ class _Exact(_Marks):
     def step(self, number: int, frame: FrameType) -> None:
         if self._marks:
             self._mode.__exit__(None, None, None)
-            _keep_tensors(frame, self.folder / f"step-{self._marks}.pt", self._results.take())
+            keep_tensors(frame, self.folder / f"step-{self._marks}.pt", self._results.take())
         else:
             self._results.take()
             if self._widens:
-                _widen_weights(frame)
+                widen_weights(frame)
         if self._marks == KEPT_STEPS:
             self.tell(kind="kept", steps=self._marks)
             self.leave()
@@ -337,7 +344,7 @@ class _Turns(_Marks):
             self._warm.append(now - self._last)
             if self._marks <= KEPT_STEPS:
                 returned = self._results.take() if self._results is not None else {}
-                _keep_tensors(frame, self.folder / f"step-{self._marks}.pt", returned)
+                keep_tensors(frame, self.folder / f"step-{self._marks}.pt", returned)
         elif self._results is not None:
             self._results.take()
         if self._only_numbers and self._marks == KEPT_STEPS:
@@ -457,7 +464,7 @@ def _autocasts() -> bool:
 
 def _facts_around(frame: FrameType, evidence: _Evidence) -> dict[str, Any]:
     """Plain JSON."""
-    values = list(_variables_around(frame, libraries=True).values())
+    values = list(variables_around(frame, libraries=True).values())
     values += [each for value in values for each in _parts(value)]
     modules = [each for each in values if isinstance(each, torch.nn.Module)] or _live_modules()
     optimizers = evidence.optimizers
@@ -490,20 +497,13 @@ def _live_modules() -> list[torch.nn.Module]:
 
 def _parts(value: Any) -> list[Any]:
     """What a container or an object of the program, or of a library that it uses, holds."""
-    if isinstance(value, (list, tuple)) and len(value) <= _MOST_ITEMS:
+    if isinstance(value, (list, tuple)) and len(value) <= MOST_ITEMS:
         return list(value)
-    if isinstance(value, dict) and len(value) <= _MOST_ITEMS:
+    if isinstance(value, dict) and len(value) <= MOST_ITEMS:
         return list(value.values())
     if isinstance(value, (type, ModuleType, torch.nn.Module, torch.Tensor)):
         return []
-    return list(_attributes(value).values())
-
-
-def _attributes(value: Any) -> dict[str, Any]:
-    held: Any = None
-    with contextlib.suppress(Exception):  # The object's own code may answer, with anything.
-        held = value.__dict__
-    return dict(held) if isinstance(held, dict) else {}
+    return list(attributes_of(value).values())
 
 
 def _has_bf16() -> bool:
@@ -542,132 +542,3 @@ def _blocks(modules: list[torch.nn.Module]) -> list[dict[str, Any]]:
                 path = name.replace("_orig_mod.", "").removeprefix("_orig_mod")
                 found.setdefault(path, {"path": path, "class": kind, "count": count})
     return list(found.values())
-
-
-_MOST_EACH = 1 << 20
-"""Numbers of one tensor that are kept: of a larger one as many, evenly spread. Chosen: 4 MiB of
-float32."""
-_MOST_ALL = 1 << 25
-"""Numbers of all tensors. Chosen: 128 MiB of float32, which a disk takes in a second."""
-_MOST_ITEMS = 64
-"""Of one container. Chosen: a batch has a few tensors; a dataset in a list is not the step's."""
-_DEEPEST = 2
-"""Containers and objects within a variable. Chosen: `batch["x"]` and `trainer.state.loss`; deeper
-ones hold what the step works with, not what it computed."""
-_WRAPPED = "_orig_mod."
-"""What `torch.compile(module)` puts into the names of parameters."""
-
-
-def _variables_around(frame: FrameType, *, libraries: bool = False) -> dict[str, Any]:
-    """Of the frame and those that called it, the nearest counts."""
-    apart = _TORCH if libraries else "site-packages"
-    found: dict[str, Any] = {}
-    here: FrameType | None = frame
-    while here is not None:
-        if apart not in here.f_code.co_filename:
-            for name, value in list(here.f_locals.items()):
-                if not name.startswith("__"):
-                    found.setdefault(name, value)
-        here = here.f_back
-    return found
-
-
-def _tensors_around(frame: FrameType) -> dict[str, torch.Tensor]:
-    """By where they are found, each once: `loss`, `model.layers.0.weight`, its gradient."""
-    found: dict[str, torch.Tensor] = {}
-    seen: set[int] = set()
-    for name, value in _variables_around(frame).items():
-        for path, tensor in _walk(value, name, 0):
-            if id(tensor) not in seen and _is_comparable(tensor):
-                seen.add(id(tensor))
-                found.setdefault(path.replace(_WRAPPED, ""), tensor)
-    return found
-
-
-def _keep_tensors(frame: FrameType, file: Path, returned: Mapping[str, torch.Tensor]) -> None:
-    tensors = {**_tensors_around(frame), **returned}
-    most = max(1024, min(_MOST_EACH, _MOST_ALL // max(1, len(tensors))))
-    kept = {}
-    for path, tensor in tensors.items():
-        # A result that a CUDA graph has overwritten since cannot be read any more.
-        with contextlib.suppress(RuntimeError), torch.no_grad():
-            kept[path] = _spread(tensor.detach(), most).cpu()
-    part = file.with_suffix(".part")
-    torch.save(kept, part)
-    part.replace(file)
-
-
-def _widen_weights(frame: FrameType) -> None:
-    for tensor in _tensors_around(frame).values():
-        _widen_weight(tensor)
-
-
-def _widen_weight(tensor: torch.Tensor) -> None:
-    """What gradients are computed for becomes float64, in place: autograd wants them alike."""
-    wide = tensor.dtype == torch.float64
-    if tensor.is_leaf and tensor.is_floating_point() and tensor.requires_grad and not wide:
-        tensor.data = tensor.data.double()
-        tensor.grad = None if tensor.grad is None else tensor.grad.double()
-
-
-def _widen_before_buckets() -> None:
-    """DistributedDataParallel makes buckets and hooks for the weights that it finds: one that
-    becomes another afterwards is not averaged any more (torch 2.13)."""
-    kind: Any = torch.nn.parallel.DistributedDataParallel
-    make = kind.__init__
-
-    @functools.wraps(make)
-    def widen_and_make(self: Any, module: torch.nn.Module, *args: Any, **kwargs: Any) -> None:
-        for parameter in module.parameters():
-            _widen_weight(parameter)
-        make(self, module, *args, **kwargs)
-
-    kind.__init__ = widen_and_make
-
-
-def _spread(tensor: torch.Tensor, most: int) -> torch.Tensor:
-    count = tensor.numel()
-    if count <= most:
-        return tensor.clone()
-    return tensor.reshape(-1)[:: -(-count // most)].clone()
-
-
-def _is_comparable(tensor: torch.Tensor) -> bool:
-    plain = type(tensor) in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
-    return plain and tensor.layout is torch.strided and not tensor.is_quantized
-
-
-def _walk(value: Any, path: str, depth: int) -> Iterator[tuple[str, torch.Tensor]]:
-    if isinstance(value, torch.Tensor):
-        yield path, value
-        if value.is_leaf and value.grad is not None:
-            yield f"gradient of {path}", value.grad
-    elif isinstance(value, torch.optim.Optimizer):
-        for place, group in enumerate(value.param_groups):
-            for number, parameter in enumerate(group["params"]):
-                yield from _walk(parameter, f"{path}[{place}][{number}]", depth)
-    elif isinstance(value, torch.nn.Module):
-        for name, parameter in value.named_parameters():
-            yield from _walk(parameter, f"{path}.{name}", depth)
-        for name, buffer in value.named_buffers():
-            yield f"{path}.{name}", buffer
-    elif depth < _DEEPEST and isinstance(value, Mapping) and len(value) <= _MOST_ITEMS:
-        for key, each in list(value.items()):
-            yield from _walk(each, f"{path}[{key!r}]", depth + 1)
-    elif depth < _DEEPEST and isinstance(value, (list, tuple)) and len(value) <= _MOST_ITEMS:
-        for number, each in enumerate(value):
-            yield from _walk(each, f"{path}[{number}]", depth + 1)
-    elif depth < _DEEPEST and _is_plain_object(value):
-        for name, each in list(vars(value).items())[:_MOST_ITEMS]:
-            yield from _walk(each, f"{path}.{name}", depth + 1)
-    elif depth < _DEEPEST and not isinstance(value, (type, ModuleType)):
-        # A library's trainer: what it trains is the program's, whatever else it holds.
-        for name, each in _attributes(value).items():
-            if isinstance(each, (torch.nn.Module, torch.optim.Optimizer)):
-                yield from _walk(each, f"{path}.{name}", depth + 1)
-
-
-def _is_plain_object(value: Any) -> bool:
-    """Of the user's own: a trainer, a state."""
-    module = type(value).__module__.partition(".")[0]
-    return hasattr(value, "__dict__") and not isinstance(value, type) and module == "__main__"

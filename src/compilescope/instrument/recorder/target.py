@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from compilescope.base.errors import ToolError
+from compilescope.base.settings import env_machines
 
 Kind = Literal["script", "module", "code", "stdin", "pytest", "torchrun"]
 """`stdin`: `-`, the program's text on standard input."""
@@ -82,7 +83,7 @@ class Target:
     def machines(self) -> str:
         """How many torchrun runs ranks on, as it is told; `1` for all else."""
         own = list(itertools.takewhile(lambda word: not word.endswith(".py"), self.words))
-        said = os.environ.get("PET_NNODES", "1")
+        said = env_machines()
         for word, following in itertools.zip_longest(own, own[1:], fillvalue=""):
             name, _, value = word.partition("=")
             if self.kind == "torchrun" and name == "--nnodes":
