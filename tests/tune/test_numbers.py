@@ -60,3 +60,22 @@ def test_ranks_that_do_not_work_together_in_float64_are_another_computation() ->
     assert not is_other_computation(reference, exact)
     exact["step 1: w on rank 1"] = exact["step 1: w on rank 1"] * (1 + 1e-6)
     assert is_other_computation(reference, exact)
+
+
+def test_a_loss_may_be_off_by_what_rounding_does_to_the_step() -> None:
+    """The original's is right by luck; one that is off by a thousandth is wrong all the same."""
+    reference, exact = _steps(torch.bfloat16), _steps(torch.float64)
+    exact["step 1: loss"] = torch.tensor(4.17, dtype=torch.float64)
+    reference["step 1: loss"] = torch.tensor(4.17)
+    near = {**reference, "step 1: loss": torch.tensor(4.17 + 2e-5)}
+    assert judge_numbers(reference, near, exact).verdict == "pass"
+    wrong = {**reference, "step 1: loss": torch.tensor(4.17 * 1.05)}
+    assert judge_numbers(reference, wrong, exact).verdict == "fail"
+    precise = _steps(torch.float32) | {"step 1: loss": reference["step 1: loss"]}
+    assert judge_numbers(precise, near, exact).verdict != "pass"
+
+
+def test_what_a_call_returned_is_a_result() -> None:
+    known = {"step 1: what f returned in call 1, [0]": torch.ones(4)}
+    exact = {path: tensor.double() for path, tensor in known.items()}
+    assert judge_numbers(known, known, exact).verdict == "pass"

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.torch
 
 
 def _names(**held: object) -> set[str]:
-    from compilescope.change.tune.stepper import _walk
+    from compilescope.change.tune.kept_tensors import _walk
 
     return {path for name, value in held.items() for path, _ in _walk(value, name, 0)}
 

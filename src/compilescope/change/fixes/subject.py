@@ -57,7 +57,7 @@ class Program:
     most_callers: int | None = None
     """Files that may lead to a cause whose callers are looked at. None: no limit."""
     _modules: dict[str, SourceModule] = field(default_factory=dict, repr=False)
-    _own: list[tuple[SourceModule, ...]] = field(default_factory=list, repr=False)
+    _own: list[tuple[str, ...]] = field(default_factory=list, repr=False)
     _stops: list[str] = field(default_factory=list, repr=False)
 
     @property
@@ -76,8 +76,8 @@ class Program:
             self.stop("too many files lead to it")
 
     @property
-    def own(self) -> tuple[SourceModule, ...] | None:
-        """The user's own files, parsed; None until they were."""
+    def own(self) -> tuple[str, ...] | None:
+        """The user's own files, with what they import; None until they were sought."""
         return self._own[0] if self._own else None
 
     @property
@@ -108,8 +108,8 @@ class Program:
                 return True
         return False
 
-    def keep_own(self, modules: tuple[SourceModule, ...]) -> None:
-        self._own.append(modules)
+    def keep_own(self, files: tuple[str, ...]) -> None:
+        self._own.append(files)
 
     @property
     def has_source(self) -> bool:

@@ -5,6 +5,7 @@ and which there are.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Literal
@@ -14,7 +15,7 @@ import msgspec
 import compilescope.change.tune.candidates as candidates
 from compilescope.base.plugins import discover
 from compilescope.change.fixes.compilation.own_files import own_modules
-from compilescope.change.fixes.compilation.regions import Region, regions_of
+from compilescope.change.fixes.compilation.regions import Region, own_regions
 from compilescope.change.fixes.patch import Patch
 from compilescope.change.fixes.subject import Program
 from compilescope.change.tune.step_place import StepPlace
@@ -91,13 +92,21 @@ class TunedProgram:
     fixes_refused: str = ""
     """Why there is no such patch."""
 
-    @cached_property
-    def modules(self) -> list[SourceModule]:
-        return own_modules(self.program)
+    def modules(self, *words: str) -> list[SourceModule]:
+        """The user's own files that hold one of these words."""
+        return own_modules(self.program, *words)
+
+    @property
+    def step_module(self) -> SourceModule | None:
+        """The file that the step is in, where it is the user's."""
+        file = self.place.file
+        with suppress(Refused):
+            return self.program.module(file) if self.program.is_own(file) else None
+        return None
 
     @cached_property
     def regions(self) -> list[Region]:
-        return [region for module in self.modules for region in regions_of(module)]
+        return own_regions(self.program)
 
     def with_files(self, files: Mapping[str, str]) -> TunedProgram:
         """With these texts: for a change on top of another."""

@@ -6,7 +6,7 @@ there to be changed. One row for each argument.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import NamedTuple
@@ -128,7 +128,7 @@ def set_variable(tuned: TunedProgram, argument: str, value: str) -> dict[str, st
     if not _is_compiled_by_accelerate(tuned):
         return {}
     name = _VARIABLES[argument]
-    if any(name in module.text for module in tuned.modules):
+    if tuned.modules(name):
         raise Refused(f"{name} is already set")
     edit = tuned.main_edit()
     line = f'{edit.module_name("os")}.environ["{name}"] = "{value}"'
@@ -144,7 +144,7 @@ def _is_compiled_by_accelerate(tuned: TunedProgram) -> bool:
         return True
     return any(
         isinstance(node, cst.Call) and module.calls(node, *_ACCELERATORS)
-        for module in tuned.modules
+        for module in tuned.modules("Accelerator")
         for node in module.walk()
     )
 
@@ -189,11 +189,17 @@ def keywords_of(call: cst.Call) -> dict[str, cst.Arg]:
     return {arg.keyword.value: arg for arg in call.args if arg.keyword is not None}
 
 
+def last_names(calls: Iterable[str]) -> list[str]:
+    """`DataLoader` of `torch.utils.data.DataLoader`: a file that calls it says so."""
+    return [call.rpartition(".")[2] for call in calls]
+
+
 def knob_calls(
     tuned: TunedProgram, knobs: tuple[Knob, ...]
 ) -> Iterator[tuple[SourceModule, Knob, cst.Call]]:
     """Calls in the user's files that take one of them."""
-    for module in tuned.modules:
+    words = {name for knob in knobs for name in (*knob.beside, *last_names(knob.calls))}
+    for module in tuned.modules(*words):
         for node in module.walk():
             if isinstance(node, cst.Call):
                 knob = next((each for each in knobs if _takes(module, node, each)), None)

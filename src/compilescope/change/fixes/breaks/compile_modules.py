@@ -8,9 +8,8 @@ import msgspec
 
 from compilescope.change.fixes.compilation.called_modules import CalledModule, ModuleCalls
 from compilescope.change.fixes.compilation.objects import is_of_several
-from compilescope.change.fixes.compilation.own_files import own_modules
 from compilescope.change.fixes.compilation.paths import LOST_ON_A_WAY, also_lost, way_to
-from compilescope.change.fixes.compilation.regions import Region, region_for, regions_of
+from compilescope.change.fixes.compilation.regions import Region, own_regions, region_for
 from compilescope.change.fixes.fix import Fix
 from compilescope.change.fixes.patch import Patch
 from compilescope.change.fixes.statements.marks import compiling, without_decorators
@@ -63,14 +62,14 @@ def modules_instead(
 
 
 def _region(program: Program, module: SourceModule, function: cst.FunctionDef) -> Region:
-    found = [region for each in own_modules(program) for region in regions_of(each)]
+    found = own_regions(program)
     code = CodeRef(module.path, module.line(function.name), function.name.value)
     region = region_for(found, code) or (found[0] if len(found) == 1 else None)
     if region is None:
         raise NotMeant("it is unknown where torch.compile is applied")
     if region.takes_a_bundle:
         raise Refused("torch.compile gets its options from a dict")
-    if region.form != "decorator" and is_of_several(region, own_modules(program)):
+    if region.form != "decorator" and is_of_several(region, program):
         raise Refused("torch.compile is applied to several objects")
     return region
 

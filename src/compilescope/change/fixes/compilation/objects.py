@@ -5,10 +5,12 @@ An application in a function may be run once: then nothing is shared with anothe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
+from compilescope.change.fixes.compilation.own_files import own_modules
 from compilescope.change.fixes.compilation.regions import Region
+from compilescope.change.fixes.subject import Program
 from compilescope.knowledge.source.syntax.module import SourceModule
 from compilescope.knowledge.source.trees import cst
 
@@ -18,16 +20,16 @@ MAKERS = ("__init__", "__new__", "__post_init__", "setup")
 _FOR_EACH = ("map", "starmap")
 
 
-def is_of_several(region: Region, modules: Sequence[SourceModule]) -> bool:
+def is_of_several(region: Region, program: Program) -> bool:
     """Does the source apply it again, in a loop or by several calls of the function around it?"""
-    return _is_repeated(region.module, region.node, region.target, modules, frozenset())
+    return _is_repeated(region.module, region.node, region.target, program, frozenset())
 
 
 def _is_repeated(
     module: SourceModule,
     node: cst.CSTNode,
     target: cst.CSTNode | None,
-    modules: Sequence[SourceModule],
+    program: Program,
     seen: frozenset[cst.CSTNode],
 ) -> bool:
     turns: Any = (cst.For, cst.While, cst.BaseComp)
@@ -42,28 +44,26 @@ def _is_repeated(
             break
     if function is None or function in seen or len(seen) >= _MOST_CALLERS:
         return False
-    sites = [each for each in _sites(module, function, modules) if each[1] is not node]
+    sites = [each for each in _sites(module, function, program) if each[1] is not node]
     if len(sites) != 1:
         return len(sites) > 1
     where, call = sites[0]
     if isinstance(call, cst.Name):  # Given to `map`, or a decorator of one function.
         return isinstance(where.parent(call), cst.Arg)
-    return _is_repeated(where, call, None, modules, seen | {function})
+    return _is_repeated(where, call, None, program, seen | {function})
 
 
 def _sites(
-    module: SourceModule, function: cst.FunctionDef, modules: Sequence[SourceModule]
+    module: SourceModule, function: cst.FunctionDef, program: Program
 ) -> Iterator[tuple[SourceModule, cst.CSTNode]]:
     """Where a function is called, or what it is the constructor of is made; and where it is given
     to `map`, or decorates something."""
     name = function.name.value
     if name in MAKERS and (owner := module.around(function, cst.ClassDef)) is not None:
-        names = _with_subclasses(owner.name.value, modules)
+        names = _with_subclasses(owner.name.value, program)
     else:
         names = {name}
-    for each in modules:
-        if not any(one in each.text for one in names):
-            continue
+    for each in own_modules(program, *names):
         for node in each.walk():
             if isinstance(node, cst.Call):
                 if _last(node.func) in names and not _is_super(node):
@@ -76,15 +76,19 @@ def _sites(
                 yield each, node.decorator
 
 
-def _with_subclasses(name: str, modules: Sequence[SourceModule]) -> set[str]:
+def _with_subclasses(name: str, program: Program) -> set[str]:
     found = {name}
-    classes = [node for each in modules for node in each.walk() if isinstance(node, cst.ClassDef)]
     for _ in range(_MOST_CALLERS):
-        found |= {
+        more = {
             node.name.value
-            for node in classes
-            if any(_last(base.value) in found for base in node.bases)
+            for each in own_modules(program, *found)
+            for node in each.walk()
+            if isinstance(node, cst.ClassDef)
+            and any(_last(base.value) in found for base in node.bases)
         }
+        if more <= found:
+            break
+        found |= more
     return found
 
 

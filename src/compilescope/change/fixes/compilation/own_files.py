@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -9,36 +11,44 @@ from compilescope.change.fixes.subject import Program
 from compilescope.knowledge.source.refusals import NotTried, Refused
 from compilescope.knowledge.source.syntax.module import SourceModule
 from compilescope.knowledge.source.trees import cst
+from compilescope.record.python_text import parse_python
 
 
-def own_modules(program: Program) -> list[SourceModule]:
+def own_modules(program: Program, *patterns: str) -> list[SourceModule]:
     """The user's own files that can be changed, the script first, then what it showed and
-    what those import from the same folder. Raises `NotTried` where they are more than the program
-    lets be parsed."""
+    what those import from the same folder; with patterns, those in which one is found: a library
+    that lies beside the script takes minutes to parse. Raises `NotTried` where they are more than the
+    program lets be parsed."""
     if program.own is None:
-        program.keep_own(tuple(_own_modules(program)))
-    return list(program.own or ())
-
-
-def _own_modules(program: Program) -> list[SourceModule]:
-    if program.has_too_much_source:
-        program.stop("the program has too much source")
-    files = list(program.own_files)
-    known = set(files)
+        program.keep_own(tuple(_own_files(program)))
+    wanted = re.compile("|".join(patterns))
     found: list[SourceModule] = []
-    for file in files:
+    for file in program.own or ():
         try:
-            module = program.module(file)
+            if wanted.search(program.text(file)):
+                found.append(program.module(file))
         except NotTried:
             raise  # Some of the files must not pass for all of them.
         except Refused:
             continue
-        found.append(module)
-        for each in _imported_files(module, program):
+    return found
+
+
+def _own_files(program: Program) -> list[str]:
+    if program.has_too_much_source:
+        program.stop("the program has too much source")
+    files = list(program.own_files)
+    known = set(files)
+    for file in files:  # It grows while it is walked.
+        try:
+            imported = list(_imported_files(file, program))
+        except Refused:
+            continue
+        for each in imported:
             if each not in known:
                 known.add(each)
                 files.append(each)
-    return found
+    return files
 
 
 def related_to(first: SourceModule, modules: Sequence[SourceModule]) -> list[SourceModule]:
@@ -73,21 +83,26 @@ def _imported_words(module: SourceModule) -> set[str]:
     return found
 
 
-def _imported_files(module: SourceModule, program: Program) -> Iterator[str]:
-    roots = {Path(module.path).parent, *([Path(program.root)] if program.root else ())}
-    for node in module.walk():
-        if isinstance(node, cst.Import):
-            names = [_dotted(alias.name) for alias in node.names]
-        elif isinstance(node, cst.ImportFrom) and node.module is not None:
-            names = [_dotted(node.module)]
-        else:
-            continue
-        for name in names:
-            for root in roots:
-                path = root.joinpath(*name.split("."))
-                for file in (path.with_suffix(".py"), path / "__init__.py"):
-                    if file.is_file() and program.is_own(str(file)):
-                        yield str(file)
+def _imported_files(file: str, program: Program) -> Iterator[str]:
+    roots = {Path(file).parent, *([Path(program.root)] if program.root else ())}
+    for name in dict.fromkeys(_imported_names(program.text(file))):
+        for root in roots:
+            path = root.joinpath(*name.split("."))
+            for found in (path.with_suffix(".py"), path / "__init__.py"):
+                if found.is_file() and program.is_own(str(found)):
+                    yield str(found)
+
+
+def _imported_names(text: str) -> Iterator[str]:
+    try:
+        tree = parse_python(text)
+    except SyntaxError:
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield node.module
 
 
 def _dotted(node: cst.CSTNode) -> str:

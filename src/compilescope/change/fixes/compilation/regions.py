@@ -15,10 +15,11 @@ from typing import Any, Literal
 
 import msgspec
 
+from compilescope.base.patterns import late
 from compilescope.change.fixes.arguments.calls import callees_of
 from compilescope.change.fixes.compilation.own_files import own_modules
 from compilescope.change.fixes.compilation.run_index import index_of
-from compilescope.change.fixes.subject import Subject
+from compilescope.change.fixes.subject import Program, Subject
 from compilescope.change.fixes.values.graph_values import graph_values
 from compilescope.knowledge.source.refusals import Refused
 from compilescope.knowledge.source.syntax.module import SourceModule
@@ -27,8 +28,9 @@ from compilescope.record.stack import CodeRef, Frame
 
 Form = Literal["decorator", "call", "method"]
 _REGIONS = "regions"
-_SPELLED = ("compile", "optimize")
-"""Without one of these words a file applies nothing."""
+_SPELLED = r"(?<!\bre\.)\bcompile\b|\b_dynamo\b"
+"""Without it a file applies nothing."""
+_IS_SPELLED = late(_SPELLED)
 _COMPILE = ("torch.compile", "torch.compiler.compile", "torch._dynamo.optimize")
 _UNBOUND = "torch.nn.Module.compile"
 """With the module as its first argument."""
@@ -79,6 +81,11 @@ class Region(msgspec.Struct, frozen=True):
         return any(isinstance(above, kinds) and above is not self.target for above in around)
 
 
+def own_regions(program: Program) -> list[Region]:
+    """In all of the user's own files."""
+    return [each for module in own_modules(program, _SPELLED) for each in regions_of(module)]
+
+
 def regions_of(module: SourceModule) -> list[Region]:
     """In source order, sought once."""
     known = module.kept.get(_REGIONS)
@@ -89,7 +96,7 @@ def regions_of(module: SourceModule) -> list[Region]:
 
 def _regions(module: SourceModule) -> list[Region]:
     found: list[Region] = []
-    if not any(word in module.text for word in _SPELLED):
+    if not _IS_SPELLED.search(module.text):
         return found
     for node in module.walk():
         if isinstance(node, cst.FunctionDef):
@@ -175,7 +182,7 @@ def _bound_to(module: SourceModule, node: cst.Call) -> frozenset[str]:
 
 def region_of(subject: Subject) -> Region:
     """The region that a recompiled function belongs to. Raises `Refused` if that is not plain."""
-    found = [region for module in own_modules(subject.program) for region in regions_of(module)]
+    found = own_regions(subject.program)
     if not found:
         raise Refused("torch.compile is not applied in one of your own files")
     if len(found) == 1:

@@ -19,7 +19,6 @@ from compilescope.change.fixes.arguments.guarded import (
     recompiled_function,
 )
 from compilescope.change.fixes.compilation.objects import is_of_several
-from compilescope.change.fixes.compilation.own_files import own_modules
 from compilescope.change.fixes.compilation.regions import Region, region_of
 from compilescope.change.fixes.compilation.settings import (
     main_edit,
@@ -179,7 +178,7 @@ def _isolated(subject: Subject) -> Patch:
     region = region_of(subject)
     if grown is not None and _changes_itself(subject, grown[1]):
         raise Refused(f"the function itself changes the length of `{grown[1]}` in every call")
-    if not is_of_several(region, own_modules(subject.program)):
+    if not is_of_several(region, subject.program):
         raise NotMeant("torch.compile is applied once, so there is nothing to isolate")
     if region.argument("isolate_recompiles") is not None:
         raise NotMeant("isolate_recompiles is already set")

@@ -12,7 +12,7 @@ from compilescope.knowledge.source.trees import cst
 def _propose(tuned: TunedProgram) -> Patch:
     if not tuned.facts.convolutions:
         raise Refused("the step has no 2-d convolution")
-    if any("channels_last" in module.text for module in tuned.modules):
+    if tuned.modules("channels_last"):
         raise Refused("the program sets a memory format itself")
     edits: dict[str, Edit] = {}
     for region in tuned.inductor_regions():

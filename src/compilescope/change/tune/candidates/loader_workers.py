@@ -5,7 +5,7 @@ from __future__ import annotations
 from compilescope.change.fixes.compilation.settings import set_keyword
 from compilescope.change.fixes.patch import Patch
 from compilescope.change.tune.candidate import TuneCandidate, TunedProgram
-from compilescope.change.tune.knobs import LOADER_WORKERS, keywords_of, set_knob
+from compilescope.change.tune.knobs import LOADER_WORKERS, keywords_of, last_names, set_knob
 from compilescope.knowledge.source.refusals import Refused
 from compilescope.knowledge.source.syntax.edit import Edit
 from compilescope.knowledge.source.trees import cst
@@ -22,7 +22,7 @@ def _propose(tuned: TunedProgram) -> Patch:
     if files:
         return Patch(files)
     edits: dict[str, Edit] = {}
-    for module in tuned.modules:
+    for module in tuned.modules(*last_names(_LOADER)):
         for call in module.walk():
             if not isinstance(call, cst.Call) or not module.calls(call, *_LOADER):
                 continue

@@ -22,7 +22,7 @@ def _made(tuned: TunedProgram) -> list[tuple[SourceModule, cst.Call, str]]:
     kinds = {each.kind for each in tuned.facts.optimizers}
     found = [
         (module, node, kind)
-        for module in tuned.modules
+        for module in tuned.modules(*kinds)
         for node in module.walk()
         if isinstance(node, cst.Call)
         for kind in kinds

@@ -11,7 +11,7 @@ from compilescope.knowledge.source.trees import cst
 
 def _propose(tuned: TunedProgram) -> Patch:
     tuned.needs_cuda("only the queue of a device can be waited for: it needs")
-    module = next((m for m in tuned.modules if m.path == tuned.place.file), None)
+    module = tuned.step_module
     if module is None:
         raise Refused("the step is not in one of your own files")
     edit = Edit(module)

@@ -16,7 +16,7 @@ from compilescope.knowledge.source.trees import cst
 
 def _propose(tuned: TunedProgram) -> Patch:
     tuned.needs_cuda("copies to a device need")
-    module = next((m for m in tuned.modules if m.path == tuned.place.file), None)
+    module = tuned.step_module
     copies = list(_copies(module)) if module is not None else []
     if module is None or not copies:
         return Patch(_by_framework(tuned))
@@ -38,7 +38,7 @@ def _by_framework(tuned: TunedProgram) -> dict[str, str]:
 
 def _pinned(tuned: TunedProgram, edits: dict[str, Edit]) -> dict[str, str]:
     """New texts in which loaders pin memory, on top of these."""
-    for each in tuned.modules:
+    for each in tuned.modules("DataLoader"):
         for call in each.walk():
             if isinstance(call, cst.Call) and _is_loader(each, call):
                 set_keyword(edits.setdefault(each.path, Edit(each)), call, "pin_memory", "True")
