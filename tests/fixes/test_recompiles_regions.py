@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from builders import run_of
 from compilescope.change.fixes.compilation.objects import is_of_several
-from compilescope.change.fixes.compilation.regions import Region, regions_of
+from compilescope.change.fixes.compilation.regions import Region, own_regions, regions_of
 from compilescope.change.fixes.compilation.settings import put_setting, set_argument
+from compilescope.change.fixes.subject import Program
+from compilescope.knowledge.analysis.digest import digest
 from compilescope.knowledge.source.refusals import Refused
 from compilescope.knowledge.source.syntax.edit import Edit
 from compilescope.knowledge.source.syntax.module import SourceModule
@@ -104,8 +107,9 @@ def test_what_is_none(text: str) -> None:
     ],
 )
 def test_is_of_several(text: str, several: bool) -> None:
-    module = SourceModule("t.py", f"import torch\n{text}")
-    assert is_of_several(regions_of(module)[0], [module]) is several
+    run = run_of()
+    program = Program(run, digest(run), "/t.py", {"/t.py": f"import torch\n{text}"})
+    assert is_of_several(own_regions(program)[0], program) is several
 
 
 @pytest.mark.parametrize(

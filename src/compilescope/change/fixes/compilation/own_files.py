@@ -17,8 +17,8 @@ from compilescope.record.python_text import parse_python
 def own_modules(program: Program, *patterns: str) -> list[SourceModule]:
     """The user's own files that can be changed, the script first, then what it showed and
     what those import from the same folder; with patterns, those in which one is found: a library
-    that lies beside the script takes minutes to parse. Raises `NotTried` where they are more than the
-    program lets be parsed."""
+    that lies beside the script takes minutes to parse. Raises `NotTried` where they are more than
+    the program lets be parsed."""
     if program.own is None:
         program.keep_own(tuple(_own_files(program)))
     wanted = re.compile("|".join(patterns))
