@@ -235,7 +235,7 @@ def test_one_ranks_step_is_everybodys(program: Path) -> None:
     )
     result = tune(Target("torchrun", _TWO), TuneOptions(jobs=3), candidates)
     found = {each.candidate: each for each in result.attempts}
-    assert result.outcome.step == "train.py:32"
+    assert result.outcome.step == "train.py:31"
     assert any("2 ranks step together" in note for note in result.outcome.notes)
     assert result.outcome.before_ms is not None and result.outcome.before_ms > 40
     assert found["crash"].verdict == "rejected", found

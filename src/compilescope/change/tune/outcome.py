@@ -248,8 +248,9 @@ class TuneTrial:
     """Of the file that its starts load."""
     needs_s: float | None = None
     """At least so long it compiles; only where that is longer than it had."""
-    warm_compile_s: float | None = None
-    """What it compiled in the search, where it began with what the original had compiled."""
+    warm_compile_s: tuple[float, float] | None = None
+    """What it and the original compiled in the search, beginning with what the first run had
+    compiled."""
     promising: bool = False
     """Faster in the first measurement, with the right numbers."""
 

@@ -375,7 +375,8 @@ class _TuneSearch:
             for group in self._groups(offered):
                 meter.time_compiling(group)
         except OutOfTime:
-            self.notes += [NO_COMPILE_TIME, *_warm_prices(offered)]
+            left = [t for t in offered if t.compile_s is None and t not in told]
+            self.notes += [NO_COMPILE_TIME, *_warm_prices(left)]
 
     def _time_starts(self, meter: Meter, judge: NumbersJudge) -> None:
         """Of what is meant for compile time."""
@@ -425,12 +426,13 @@ class _TuneSearch:
 
 
 def _warm_prices(trials: Sequence[TuneTrial]) -> Iterator[str]:
-    """Of those whose price was not measured, the least that it is."""
+    """What is known of the price where it was not measured with empty caches."""
     for trial in trials:
-        if trial.compile_s is None and trial.warm_compile_s is not None:
+        if trial.warm_compile_s is not None:
+            own_s, base_s = trial.warm_compile_s
             yield (
-                f"Beyond what the original had compiled, {trial.id} compiled for "
-                f"{trial.warm_compile_s:.0f} s in the search."
+                f"With what the first run had compiled, {trial.id} took {own_s:.0f} s to compile, "
+                f"the original {base_s:.0f} s."
             )
 
 
