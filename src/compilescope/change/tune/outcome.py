@@ -282,6 +282,10 @@ class TuneTrial:
         return None if own is None or base is None else own - base
 
     @property
+    def is_offered(self) -> bool:
+        return self.verdict in ("verified", "apart")
+
+    @property
     def autotunes(self) -> bool:
         return any(each.autotunes for each in self.candidates)
 
@@ -313,6 +317,17 @@ class TuneTrial:
 
     def say(self, verdict: TuneVerdict, reason: str) -> None:
         self.verdict, self.reason = verdict, reason
+
+
+def warm_prices(trials: Sequence[TuneTrial]) -> Iterator[str]:
+    """What is known of the price where it was not measured with empty caches."""
+    for trial in trials:
+        if trial.compile_s is None and trial.warm_compile_s is not None:
+            own_s, base_s = trial.warm_compile_s
+            yield (
+                f"With what the first run had compiled, {trial.id} took {own_s:.0f} s to compile, "
+                f"the original {base_s:.0f} s."
+            )
 
 
 def in_words(found: Ratio) -> str:

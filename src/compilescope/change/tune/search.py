@@ -41,6 +41,7 @@ from compilescope.change.tune.outcome import (
     TuneResult,
     TuneTrial,
     originals_of,
+    warm_prices,
 )
 from compilescope.change.tune.step_process import StepFailed, compiler_caches
 from compilescope.instrument.recorder.target import Target
@@ -332,7 +333,7 @@ class _TuneSearch:
             return False
         meter.measure_again([whole])
         judge_second(whole)
-        return whole.verdict in ("verified", "apart")
+        return whole.is_offered
 
     def _whole_program(self, first: CapturedRun) -> None:
         """It must also come to its end, as the original does."""
@@ -369,14 +370,13 @@ class _TuneSearch:
         The best first."""
         best = [self.best] if self.best is not None else []
         told = [t for t in self.trials if t.placement and t.own_rows and not t.for_compile_time]
-        offered = [t for t in self.trials if t.verdict in ("verified", "apart") or t in told]
-        offered = best + [t for t in offered if t not in best]
+        offered = best + [t for t in self.trials if t.is_offered and t not in best]
+        every = offered + [t for t in told if t not in offered]
         try:
-            for group in self._groups(offered):
+            for group in self._groups(every):
                 meter.time_compiling(group)
         except OutOfTime:
-            left = [t for t in offered if t.compile_s is None and t not in told]
-            self.notes += [NO_COMPILE_TIME, *_warm_prices(left)]
+            self.notes += [NO_COMPILE_TIME, *warm_prices(offered)]
 
     def _time_starts(self, meter: Meter, judge: NumbersJudge) -> None:
         """Of what is meant for compile time."""
@@ -423,17 +423,6 @@ class _TuneSearch:
             first=first,
             kept=self.best.candidates if self.best is not None else (),
         )
-
-
-def _warm_prices(trials: Sequence[TuneTrial]) -> Iterator[str]:
-    """What is known of the price where it was not measured with empty caches."""
-    for trial in trials:
-        if trial.warm_compile_s is not None:
-            own_s, base_s = trial.warm_compile_s
-            yield (
-                f"With what the first run had compiled, {trial.id} took {own_s:.0f} s to compile, "
-                f"the original {base_s:.0f} s."
-            )
 
 
 def _keep_tuning(folder: Path, home: Path, bodies: Sequence[Body]) -> Path | None:
