@@ -11,7 +11,7 @@ from compilescope.change.fixes.patch import Patch
 from compilescope.change.repair.trials.version import Version
 from compilescope.change.tune.candidate import TuneCandidate
 from compilescope.change.tune.judge import judge_first, judge_second
-from compilescope.change.tune.outcome import NOT_COMPILED, ONCE, TOO_FEW, TuneTrial
+from compilescope.change.tune.outcome import NOT_COMPILED, ONCE, TOO_FEW, TuneTrial, warm_prices
 from compilescope.record.body import Verdict
 
 BASE = [50.0, 51.0, 50.5, 49.5, 50.0, 50.2, 49.8, 50.1]
@@ -49,6 +49,14 @@ def test_what_needs_longer_is_said_to_need_how_long() -> None:
     trial.say_not_ready(20.0, 85.0)
     assert trial.reason.endswith("it needs about 85 s, as the first run did")
     assert trial.needs_s == 85.0
+
+
+def test_a_price_that_was_not_measured_alone_is_told_as_far_as_it_is_known() -> None:
+    told, measured, nothing = _trial(QUICK), _trial(QUICK), _trial(QUICK)
+    told.warm_compile_s = measured.warm_compile_s = 13.4, 11.6
+    measured.compile_s = 50.0
+    (words,) = warm_prices([told, measured, nothing])
+    assert "x took 13 s to compile, the original 12 s" in words
 
 
 @pytest.mark.parametrize(

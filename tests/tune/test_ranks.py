@@ -214,15 +214,15 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def _replacing(name: str, new: str) -> TuneCandidate:
+def _replacing(name: str, new: str, **kind: Any) -> TuneCandidate:
     def propose(tuned: TunedProgram) -> Patch:
         text = tuned.program.text(tuned.program.main)
         return Patch({tuned.program.main: text.replace("time.sleep(0.04)  # slow", new)})
 
-    return TuneCandidate(id=name, title=name, price="", propose=propose)
+    return TuneCandidate(id=name, title=name, price="", propose=propose, **kind)
 
 
-# About 3 min.
+# About 5 min.
 @pytest.mark.torch
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
@@ -232,10 +232,11 @@ def test_one_ranks_step_is_everybodys(program: Path) -> None:
         _replacing("quick", "pass"),
         _replacing("wrong", "x = x * 1.01"),
         _replacing("crash", "raise ValueError('planted')"),
+        _replacing("starts", "time.sleep(0.04)", for_compile_time=True),
     )
     result = tune(Target("torchrun", _TWO), TuneOptions(jobs=3), candidates)
     found = {each.candidate: each for each in result.attempts}
-    assert result.outcome.step == "train.py:32"
+    assert result.outcome.step == "train.py:31"
     assert any("2 ranks step together" in note for note in result.outcome.notes)
     assert result.outcome.before_ms is not None and result.outcome.before_ms > 40
     assert found["crash"].verdict == "rejected", found
@@ -244,6 +245,8 @@ def test_one_ranks_step_is_everybodys(program: Path) -> None:
     if found["wrong"].numbers:
         assert "on rank" in found["wrong"].numbers_reason
     assert found["quick"].verdict in ("verified", "unverified"), found
+    starts = found["starts"]
+    assert starts.compile_speedup is not None or "slower" in starts.reason, starts
     if found["quick"].numbers:
         assert found["quick"].numbers == "pass" and "float64" in found["quick"].numbers_reason
 

@@ -240,7 +240,7 @@ class Meter:
             return
         if len(each.own_ms) < LEAST_TURNS // 2:
             trial.say("unverified", TOO_FEW)
-        trial.warm_compile_s = each.settled.compile_s
+        trial.warm_compile_s = each.settled.compile_s, base.compile_s
         trial.base_rows.append(each.base_ms)
         trial.own_rows.append(each.own_ms)
         if each.settled.memory_bytes is not None and base.memory_bytes is not None:

@@ -248,8 +248,9 @@ class TuneTrial:
     """Of the file that its starts load."""
     needs_s: float | None = None
     """At least so long it compiles; only where that is longer than it had."""
-    warm_compile_s: float | None = None
-    """What it compiled in the search, where it began with what the original had compiled."""
+    warm_compile_s: tuple[float, float] | None = None
+    """What it and the original compiled in the search, beginning with what the first run had
+    compiled."""
     promising: bool = False
     """Faster in the first measurement, with the right numbers."""
 
@@ -279,6 +280,10 @@ class TuneTrial:
         """Than the original."""
         own, base = self.compile_s, self.base_compile_s
         return None if own is None or base is None else own - base
+
+    @property
+    def is_offered(self) -> bool:
+        return self.verdict in ("verified", "apart")
 
     @property
     def autotunes(self) -> bool:
@@ -312,6 +317,17 @@ class TuneTrial:
 
     def say(self, verdict: TuneVerdict, reason: str) -> None:
         self.verdict, self.reason = verdict, reason
+
+
+def warm_prices(trials: Sequence[TuneTrial]) -> Iterator[str]:
+    """What is known of the price where it was not measured with empty caches."""
+    for trial in trials:
+        if trial.compile_s is None and trial.warm_compile_s is not None:
+            own_s, base_s = trial.warm_compile_s
+            yield (
+                f"With what the first run had compiled, {trial.id} took {own_s:.0f} s to compile, "
+                f"the original {base_s:.0f} s."
+            )
 
 
 def in_words(found: Ratio) -> str:

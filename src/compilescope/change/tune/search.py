@@ -41,6 +41,7 @@ from compilescope.change.tune.outcome import (
     TuneResult,
     TuneTrial,
     originals_of,
+    warm_prices,
 )
 from compilescope.change.tune.step_process import StepFailed, compiler_caches
 from compilescope.instrument.recorder.target import Target
@@ -335,7 +336,7 @@ class _TuneSearch:
             return False
         meter.measure_again([whole])
         judge_second(whole)
-        return whole.verdict in ("verified", "apart")
+        return whole.is_offered
 
     def _whole_program(self, first: CapturedRun) -> None:
         """It must also come to its end, as the original does."""
@@ -372,13 +373,13 @@ class _TuneSearch:
         The best first."""
         best = [self.best] if self.best is not None else []
         told = [t for t in self.trials if t.placement and t.own_rows and not t.for_compile_time]
-        offered = [t for t in self.trials if t.verdict in ("verified", "apart") or t in told]
-        offered = best + [t for t in offered if t not in best]
+        offered = best + [t for t in self.trials if t.is_offered and t not in best]
+        every = offered + [t for t in told if t not in offered]
         try:
-            for group in self._groups(offered):
+            for group in self._groups(every):
                 meter.time_compiling(group)
         except OutOfTime:
-            self.notes += [NO_COMPILE_TIME, *_warm_prices(offered)]
+            self.notes += [NO_COMPILE_TIME, *warm_prices(offered)]
 
     def _time_starts(self, meter: Meter, judge: NumbersJudge) -> None:
         """Of what is meant for compile time."""
@@ -425,16 +426,6 @@ class _TuneSearch:
             first=first,
             kept=self.best.candidates if self.best is not None else (),
         )
-
-
-def _warm_prices(trials: Sequence[TuneTrial]) -> Iterator[str]:
-    """Of those whose price was not measured, the least that it is."""
-    for trial in trials:
-        if trial.compile_s is None and trial.warm_compile_s is not None:
-            yield (
-                f"Beyond what the original had compiled, {trial.id} compiled for "
-                f"{trial.warm_compile_s:.0f} s in the search."
-            )
 
 
 def _keep_tuning(folder: Path, home: Path, bodies: Sequence[Body]) -> Path | None:
