@@ -65,6 +65,16 @@ class Region(msgspec.Struct, frozen=True):
         return ", ".join(self.module.code(arg).strip().rstrip(",").rstrip() for arg in own)
 
     @property
+    def assigned(self) -> str | None:
+        """The one name or attribute that a statement gives the result; None where it does more."""
+        line = self.module.parent(self.node)
+        if isinstance(line, cst.Assign) and len(line.targets) == 1 and line.value is self.node:
+            target = line.targets[0].target
+            if isinstance(target, (cst.Name, cst.Attribute)):
+                return self.module.code(target)
+        return None
+
+    @property
     def takes_a_bundle(self) -> bool:
         """`torch.compile(f, **options)`: what is set cannot be seen."""
         return any(each.star for each in (self.call.args if self.call else ()))
@@ -359,10 +369,22 @@ def _of_callable(
         yield Application(module, call, given.attr.value, None)
 
 
-def _of_name(module: SourceModule, call: cst.Call, given: cst.Name) -> Iterator[Application]:
+def _bound_by(module: SourceModule, given: cst.Name) -> list[Any]:
     scope = module.scope(given)
-    bound = [getattr(each, "node", None) for each in scope[given.value]] if scope else []
-    if bound and all(isinstance(node, cst.FunctionDef) for node in bound):
+    return [getattr(each, "node", None) for each in scope[given.value]] if scope else []
+
+
+def is_function(module: SourceModule, target: cst.CSTNode) -> bool:
+    """Is what is compiled a function, by what the file shows? Else it may be a module."""
+    if isinstance(target, cst.Name):
+        bound = _bound_by(module, target)
+        return bool(bound) and all(isinstance(node, cst.FunctionDef) for node in bound)
+    return isinstance(target, (cst.Lambda, cst.FunctionDef))
+
+
+def _of_name(module: SourceModule, call: cst.Call, given: cst.Name) -> Iterator[Application]:
+    bound = _bound_by(module, given)
+    if is_function(module, given):
         for node in bound:
             yield Application(module, call, given.value, node)
     elif bound and all(isinstance(node, (cst.Import, cst.ImportFrom)) for node in bound):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.change.fixes.compilation.regions import Region
+from compilescope.change.fixes.compilation.regions import Region, is_function
 from compilescope.change.fixes.compilation.settings import put_setting
 from compilescope.change.fixes.patch import Patch
 from compilescope.change.tune.candidate import TuneCandidate, TunedProgram
@@ -59,13 +59,25 @@ def _cast(edit: Edit, region: Region, device: str) -> None:
         added = cst.Decorator(edit.expression(cast))
         edit.replace(last, cst.FlattenSentinel([last, added]))  # type: ignore[arg-type]
         return
-    if not isinstance(target, (cst.Name, cst.Attribute)):
-        raise Refused("what is compiled has no name there")
     statement = module.statement_of(region.node)
     if not isinstance(statement, cst.SimpleStatementLine):
         raise Refused("torch.compile is part of a larger statement")
-    name = module.code(target)
-    edit.put_before(region.node, f"{name}.forward = {cast}({name}.forward)")
+    if region.form == "method":
+        name = module.code(target) if target is not None else ""
+        edit.put_before(region.node, f"{name}.forward = {cast}({name}.forward)")
+        return
+    call = region.call
+    if call is None or target is None:
+        raise Refused("it is unknown what is compiled")
+    # Around the compiled module: a module of torch's own that has it within is not compiled (2.13).
+    name = region.assigned
+    if name is None:
+        name = module.fresh_name("compiled")
+        edit.put_before(region.node, f"{name} = {module.code(call)}")
+        edit.replace(call, edit.expression(name))
+    place = f"{name}.forward" if not is_function(module, target) else name
+    put = edit.put_after if region.assigned is not None else edit.put_before
+    put(region.node, f"{place} = {cast}({place})")
 
 
 CANDIDATES = (
