@@ -62,22 +62,23 @@ def _cast(edit: Edit, region: Region, device: str) -> None:
     statement = module.statement_of(region.node)
     if not isinstance(statement, cst.SimpleStatementLine):
         raise Refused("torch.compile is part of a larger statement")
-    if region.form == "method":
-        name = module.code(target) if target is not None else ""
-        edit.put_before(region.node, f"{name}.forward = {cast}({name}.forward)")
-        return
     call = region.call
     if call is None or target is None:
         raise Refused("it is unknown what is compiled")
+    if region.form == "method":
+        model = module.code(target)
+        edit.put_before(call, f"{model}.forward = {cast}({model}.forward)")
+        return
     # Around the compiled module: a module of torch's own that has it within is not compiled (2.13).
-    name = region.assigned
-    if name is None:
-        name = module.fresh_name("compiled")
-        edit.put_before(region.node, f"{name} = {module.code(call)}")
-        edit.replace(call, edit.expression(name))
-    place = f"{name}.forward" if not is_function(module, target) else name
-    put = edit.put_after if region.assigned is not None else edit.put_before
-    put(region.node, f"{place} = {cast}({place})")
+    bound = region.assigned
+    name = bound or module.fresh_name("compiled")
+    place = name if is_function(module, target) else f"{name}.forward"
+    line = f"{place} = {cast}({place})"
+    if bound is not None:
+        edit.put_after(call, line)
+        return
+    edit.put_before(call, f"{name} = {module.code(call)}\n{line}")
+    edit.replace(call, edit.expression(name))
 
 
 CANDIDATES = (
