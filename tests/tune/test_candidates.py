@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from builders import run_of
+from builders import event, run_of
 from compilescope.change.fixes.subject import Program
 from compilescope.change.tune.candidate import (
     BlockFacts,
@@ -21,6 +21,8 @@ from compilescope.change.tune.candidate import (
 from compilescope.change.tune.step_place import loops_around
 from compilescope.knowledge.analysis.digest import digest
 from compilescope.knowledge.source.refusals import Refused
+from compilescope.record.bodies import CompileTime, GraphCaptured
+from compilescope.record.stack import CodeRef
 
 _TRAIN = """import torch
 from torch.utils.data import DataLoader
@@ -56,7 +58,7 @@ _NEW_LINES = {
     "fused-optimizer": "AdamW(model.parameters(), lr=1e-3, fused=True)",
     "compiled-optimizer": "    optimizer.step = torch.compile(optimizer.step)\n",
     "tf32-matmul": 'torch.set_float32_matmul_precision("high")\n',
-    "bf16-autocast": 'torch.autocast("cuda", dtype=torch.bfloat16)(model.forward)\n',
+    "bf16-autocast": 'torch.autocast("cuda", dtype=torch.bfloat16)(compiled.forward)\n',
     "channels-last": "    model.to(memory_format=torch.channels_last)\n    compiled =",
     "cpp-wrapper": "torch._inductor.config.cpp_wrapper = True\n",
     "coordinate-descent": "torch._inductor.config.coordinate_descent_tuning = True\n",
@@ -168,6 +170,51 @@ def test_candidates_go_on_top_of_each_other(tmp_path: Path) -> None:
         assert _NEW_LINES[name] in text
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "lines"),
+    [
+        ("torch.compile(model)", "torch.compile(Net())", "    compiled.forward = "),
+        (
+            "compiled = torch.compile(model)",
+            "compiled = fit(torch.compile(model))",
+            "    compiled_2 = ",
+        ),
+        (
+            "compiled = torch.compile(model)",
+            "compiled = torch.compile(main)",
+            "    compiled = torch.auto",
+        ),
+        (
+            "compiled = torch.compile(model)",
+            "model.compile(); compiled = model",
+            "model.forward = ",
+        ),
+    ],
+)
+def test_autocast_is_put_around_what_is_compiled(
+    old: str, new: str, lines: str, tmp_path: Path
+) -> None:
+    """Where a module of torch's own had it within, nothing of it was compiled."""
+    made = _made("bf16-autocast", _tuned(tmp_path, _TRAIN.replace(old, new)))
+    compile(made, "train.py", "exec")
+    assert lines in made
+
+
+def test_blocks_of_a_model_that_is_compiled_where_it_is_made(tmp_path: Path) -> None:
+    text = _TRAIN.replace("compiled = torch.compile(model)", "compiled = torch.compile(Net())")
+    made = _made("regional-compilation", _tuned(tmp_path, text))
+    assert (
+        "    compiled = Net()\n    for block in compiled.blocks:\n        block.compile()\n" in made
+    )
+
+
+def test_a_path_to_blocks_begins_where_the_model_does(tmp_path: Path) -> None:
+    facts = msgspec.structs.replace(_FACTS, blocks=(BlockFacts("net.blocks", "Block", 12),))
+    text = _TRAIN.replace("compiled = torch.compile(model)", "model.net = torch.compile(model.net)")
+    made = _made("regional-compilation", _tuned(tmp_path, text, facts))
+    assert "    for block in model.net.blocks:\n" in made
+
+
 _STEP = """import torch
 
 @torch.compile
@@ -230,3 +277,20 @@ def test_what_the_step_waits_for_decides_what_is_tried_first(
     assert (names.index("tf32-matmul") < names.index("fused-optimizer")) == (
         lower_precision and waited == 0.1
     )
+
+
+def test_what_the_run_compiled_is_changed_whatever_names_its_backend(tmp_path: Path) -> None:
+    """As a benchmark has it whose backend is an option, beside helpers that this run did not use."""
+    text = _TRAIN.replace("torch.compile(model)", "torch.compile(model, backend=backend)")
+    unused = "@torch.compile\ndef balance(q):\n    return q + 1\n\n\ndef main("
+    tuned = _tuned(tmp_path, text.replace("def main(", unused))
+    file = tuned.program.main
+    frame = CodeRef(file=file, line=99, function="forward")
+    ran = (
+        event(CompileTime(duration_ns=1, frame=frame)),
+        event(GraphCaptured(stage="dynamo", backend="inductor")),
+    )
+    tuned = replace(tuned, program=replace(tuned.program, run=run_of(*ran)))
+    changed = _made("reduce-overhead", tuned)
+    assert 'torch.compile(model, backend=backend, mode="reduce-overhead")' in changed
+    assert "@torch.compile\ndef balance" in changed

@@ -6,7 +6,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 torch.manual_seed(0)
 model = torch.compile(torch.nn.Linear(8, 8))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 
 
 def train_step(engine, batch):

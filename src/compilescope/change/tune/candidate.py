@@ -22,7 +22,7 @@ from compilescope.change.tune.step_place import StepPlace
 from compilescope.knowledge.source.refusals import Refused
 from compilescope.knowledge.source.syntax.edit import Edit
 from compilescope.knowledge.source.syntax.module import SourceModule
-from compilescope.record.bodies import GraphCaptured
+from compilescope.record.bodies import CompileTime, GraphCaptured
 
 _MOSTLY = 0.5
 """Of steps. Chosen."""
@@ -106,7 +106,17 @@ class TunedProgram:
 
     @cached_property
     def regions(self) -> list[Region]:
-        return own_regions(self.program)
+        """What the run compiled: a decorated function that it never entered is left out."""
+        run = self.program.run
+        compiled = {body.frame for _, body in run.of(CompileTime) if body.frame is not None}
+        regions = own_regions(self.program)
+        if not compiled:
+            return regions
+        return [
+            region
+            for region in regions
+            if region.form != "decorator" or any(map(region.covers, compiled))
+        ]
 
     def with_files(self, files: Mapping[str, str]) -> TunedProgram:
         """With these texts: for a change on top of another."""
@@ -123,7 +133,7 @@ class TunedProgram:
             raise Refused("a library compiles, and no call in your own files says how")
         if not self.regions:
             raise Refused("torch.compile is not applied in one of your own files")
-        found = [region for region in self.regions if _uses_inductor(region)]
+        found = [region for region in self.regions if self._is_inductors(region)]
         if not found:
             raise Refused("the program compiles with another backend than Inductor")
         return found
@@ -133,6 +143,14 @@ class TunedProgram:
         """Whoever called torch.compile: by what the run compiled."""
         run = self.program.run
         return any(body.backend == "inductor" for _, body in run.of(GraphCaptured))
+
+    def _is_inductors(self, region: Region) -> bool:
+        """A backend that a variable names is what the run compiled with."""
+        backend = region.argument("backend")
+        if backend is None:
+            return True
+        name = region.module.code(backend.value)
+        return name.strip("\"'") == "inductor" if name[:1] in "\"'" else self.uses_inductor
 
     @property
     def is_compiled_elsewhere(self) -> bool:
@@ -183,11 +201,6 @@ class TuneCandidate(msgspec.Struct, frozen=True):
     only_starts: bool = False
     """It leaves the step as it is: a run to the program's end leaves a file that later starts load,
     and starts with empty caches are all that is measured."""
-
-
-def _uses_inductor(region: Region) -> bool:
-    backend = region.argument("backend")
-    return backend is None or region.module.code(backend.value).strip("\"'") == "inductor"
 
 
 # Every candidate there is, in the order in which they are tried. Adding a file adds one.

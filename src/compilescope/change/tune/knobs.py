@@ -19,7 +19,7 @@ from compilescope.knowledge.source.syntax.module import SourceModule
 from compilescope.knowledge.source.trees import cst
 
 
-class Holder(NamedTuple):
+class KnobHolder(NamedTuple):
     """An object that an argument belongs to, which the user's call may be given."""
 
     keyword: str
@@ -41,7 +41,7 @@ class Knob(NamedTuple):
     from a trainer's arguments."""
     values: Mapping[str, str] = MappingProxyType({})
     """What it can be set to, and how it spells that; empty: anything, as it is."""
-    holder: Holder | None = None
+    holder: KnobHolder | None = None
     """The call is given this, which has the argument."""
     default: str | None = None
     """Another value than this is the user's own choice, and stays; None: any gives way."""
@@ -80,7 +80,7 @@ def _of_accelerate(
 ) -> tuple[Knob, ...]:
     """An argument of an object that `Accelerator` takes."""
     classes = tuple(f"accelerate.{each}{name}" for each in ("", "utils.", "utils.dataclasses."))
-    holder = Holder(keyword, "accelerate.utils", name, plain, inner)
+    holder = KnobHolder(keyword, "accelerate.utils", name, plain, inner)
     return Knob(argument, classes), Knob(argument, _ACCELERATORS, holder=holder)
 
 
@@ -176,7 +176,7 @@ def _set(edit: Edit, call: cst.Call, knob: Knob, spelled: str) -> None:
     set_keyword(edit, call, knob.argument, spelled)
 
 
-def _give_holder(edit: Edit, call: cst.Call, holder: Holder, given: str) -> None:
+def _give_holder(edit: Edit, call: cst.Call, holder: KnobHolder, given: str) -> None:
     """`Accelerator(dynamo_backend="inductor")` gets a plugin of that backend instead."""
     known = keywords_of(call).get(holder.plain)
     if known is not None:

@@ -49,7 +49,7 @@ class StepPlace(msgspec.Struct, frozen=True):
     nth: int = 0
     """Of the loops that begin like this in that function."""
     way: int = 0
-    """Only rounds that are come to by this way, a number of `stepper`'s; 0: all."""
+    """Only rounds that are come to by this way, a number of `counted_rounds`; 0: all."""
 
     @property
     def words(self) -> str:

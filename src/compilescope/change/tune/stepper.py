@@ -14,23 +14,21 @@ import gc
 import json
 import os
 import resource
-import statistics
 import sys
 import threading
 import time
 import weakref
-import zlib
-from collections import Counter, deque
+from collections import Counter
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
 import torch
 
-from compilescope.base.package import PACKAGE
 from compilescope.base.processes.channel import Channel
 from compilescope.base.settings import env_rank, is_rank, read_trial
 from compilescope.change.tune.call_results import CallResults
+from compilescope.change.tune.counted_rounds import CountedPlace, way_to
 from compilescope.change.tune.kept_tensors import (
     MOST_ITEMS,
     attributes_of,
@@ -43,10 +41,8 @@ from compilescope.change.tune.ranks import RankHub, call_hub
 from compilescope.change.tune.step_place import MARK
 from compilescope.instrument.torchapi.compilation.fresh import CompilationClock
 from compilescope.instrument.torchapi.matmul_precision import matmul_precision
-from compilescope.record.stack import plain_function_name
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
-_OURS = PACKAGE + os.sep
 _REPEATED = 3
 """Blocks of one class in a row. Chosen: with two there is nothing to win by compiling one."""
 KEPT_STEPS = 2
@@ -55,8 +51,6 @@ behind; with each further one rounding errors of training grow."""
 _QUIET = 4
 """Steps without a compilation after which a program is settled. Chosen: CUDA graphs warm up in the
 second call after the compilation and record in the third."""
-_MOST_TIMED = 64
-"""Rounds of a place, the last ones. Chosen: enough for a median."""
 _MOST_COUNTED = 20_000
 """Marks. Chosen: a bound for a program without an end."""
 
@@ -108,20 +102,6 @@ def _caller() -> FrameType:
     return frame
 
 
-def _way_to(frame: FrameType) -> int:
-    """The functions that lead there, as a number that is the same in each process: a library's one
-    loop may train, and evaluate. Above 0."""
-    names: list[str] = []
-    here: FrameType | None = frame
-    while here is not None:
-        code = here.f_code
-        if not code.co_filename.startswith((_TORCH, _OURS)):
-            name = plain_function_name(code.co_name)
-            names += [name] if names[-1:] != [name] else []  # What goes on after a break is one.
-        here = here.f_back
-    return zlib.crc32("/".join(names).encode()) or 1
-
-
 class _Marks:
     """What all of them have in common: a folder, a channel, and one process that speaks."""
 
@@ -143,7 +123,7 @@ class _Marks:
         # Of several threads that pass a place, the first one's rounds are its steps.
         if os.getpid() == self.pid and self._threads.setdefault(number, thread) == thread:
             frame = _caller()
-            if not way or _way_to(frame) == way:
+            if not way or way_to(frame) == way:
                 self.step(number, frame)
 
     def step(self, number: int, frame: FrameType) -> None:
@@ -174,63 +154,12 @@ class _Marks:
             self.tell(kind="ended")
 
 
-class _CountedWay:
-    """Rounds of a place that are come to by one way."""
-
-    def __init__(self) -> None:
-        self.rounds = 0
-        self.facts: dict[str, Any] = {}
-        self._last: tuple[int, float] | None = None
-        """The number of compilations by then, and when it was."""
-        self._ms: deque[float] = deque(maxlen=_MOST_TIMED)
-
-    def pass_by(self, compilations: int, now: float) -> None:
-        self.rounds += 1
-        if self._last is not None and self._last[0] == compilations:
-            self._ms.append((now - self._last[1]) * 1000)
-        self._last = compilations, now
-
-    @property
-    def ms(self) -> float:
-        """How long a round usually took."""
-        return statistics.median(self._ms) if self._ms else 0.0
-
-
-class _CountedPlace:
-    """A place that is counted, each way to it by itself."""
-
-    def __init__(self) -> None:
-        self._ways: dict[int, _CountedWay] = {}
-
-    def pass_by(self, frame: FrameType, compilations: int, now: float) -> _CountedWay:
-        way = self._ways.setdefault(_way_to(frame), _CountedWay())
-        way.pass_by(compilations, now)
-        return way
-
-    def _most(self) -> tuple[int, _CountedWay]:
-        """The way on which the program spends most."""
-        spent = {number: way.rounds * (way.ms or 1.0) for number, way in self._ways.items()}
-        number = max(spent, key=lambda each: spent[each], default=0)
-        return number, self._ways.get(number, _CountedWay())
-
-    @property
-    def told(self) -> tuple[int, float, int]:
-        """How often it was passed, how long a round usually took, and the way where there is
-        another one."""
-        number, way = self._most()
-        return way.rounds, way.ms, number if len(self._ways) > 1 else 0
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        return self._most()[1].facts
-
-
 class _Counter(_Marks):
     """How often each place is passed."""
 
     def __init__(self, given: dict[str, Any], channel: Channel) -> None:
         super().__init__(given, channel)
-        self._places = [_CountedPlace() for _ in range(int(given["places"]))]
+        self._places = [CountedPlace() for _ in range(int(given["places"]))]
         self._marks = 0
         self._seconds = float(given["seconds"])
         self._clock = CompilationClock()

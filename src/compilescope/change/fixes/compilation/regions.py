@@ -67,6 +67,16 @@ class Region(msgspec.Struct, frozen=True):
         return ", ".join(self.module.code(arg).strip().rstrip(",").rstrip() for arg in own)
 
     @property
+    def assigned(self) -> str | None:
+        """The one name or attribute that a statement gives the result; None where it does more."""
+        line = self.module.parent(self.node)
+        if isinstance(line, cst.Assign) and len(line.targets) == 1 and line.value is self.node:
+            target = line.targets[0].target
+            if isinstance(target, (cst.Name, cst.Attribute)):
+                return self.module.code(target)
+        return None
+
+    @property
     def takes_a_bundle(self) -> bool:
         """`torch.compile(f, **options)`: what is set cannot be seen."""
         return any(each.star for each in (self.call.args if self.call else ()))
@@ -75,6 +85,14 @@ class Region(msgspec.Struct, frozen=True):
     def is_of_many(self) -> bool:
         """It stands in a loop or in a class, so it is likely applied to several objects."""
         return self._is_in(cst.For, cst.While, cst.BaseComp, cst.ClassDef)
+
+    def covers(self, code: CodeRef) -> bool:
+        """Does the decorated function have this one in it?"""
+        if self.module.path != code.file or self.target is None:
+            return False
+        place = self.module.position(self.target)
+        first = min(self.module.line(each) for each in self.target.decorators)  # type: ignore[attr-defined]
+        return first <= code.line <= place.end.line
 
     def _is_in(self, *kinds: Any) -> bool:
         around = self.module.ancestors(self.node)
@@ -202,21 +220,13 @@ def region_of(subject: Subject) -> Region:
 def region_for(regions: Sequence[Region], code: CodeRef) -> Region | None:
     """The one that a function was compiled by; None where that is not plain."""
     for region in regions:
-        if region.form == "decorator" and _covers(region, code.file, code.line):
+        if region.form == "decorator" and region.covers(code):
             return region
     for fits in (_compiles_function, _compiles_method):
         named = [region for region in regions if fits(region, code)]
         if len(named) == 1:
             return named[0]
     return None
-
-
-def _covers(region: Region, file: str, line: int) -> bool:
-    if region.module.path != file or region.target is None:
-        return False
-    place = region.module.position(region.target)
-    first = min(region.module.line(each) for each in region.target.decorators)  # type: ignore[attr-defined]
-    return first <= line <= place.end.line
 
 
 def _compiles_function(region: Region, frame: CodeRef) -> bool:
@@ -366,10 +376,22 @@ def _of_callable(
         yield Application(module, call, given.attr.value, None)
 
 
-def _of_name(module: SourceModule, call: cst.Call, given: cst.Name) -> Iterator[Application]:
+def _bound_by(module: SourceModule, given: cst.Name) -> list[Any]:
     scope = module.scope(given)
-    bound = [getattr(each, "node", None) for each in scope[given.value]] if scope else []
-    if bound and all(isinstance(node, cst.FunctionDef) for node in bound):
+    return [getattr(each, "node", None) for each in scope[given.value]] if scope else []
+
+
+def is_function(module: SourceModule, target: cst.CSTNode) -> bool:
+    """Is what is compiled a function, by what the file shows? Else it may be a module."""
+    if isinstance(target, cst.Name):
+        bound = _bound_by(module, target)
+        return bool(bound) and all(isinstance(node, cst.FunctionDef) for node in bound)
+    return isinstance(target, (cst.Lambda, cst.FunctionDef))
+
+
+def _of_name(module: SourceModule, call: cst.Call, given: cst.Name) -> Iterator[Application]:
+    bound = _bound_by(module, given)
+    if is_function(module, given):
         for node in bound:
             yield Application(module, call, given.value, node)
     elif bound and all(isinstance(node, (cst.Import, cst.ImportFrom)) for node in bound):

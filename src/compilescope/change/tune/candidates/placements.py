@@ -19,7 +19,7 @@ def _by(fix: Fix) -> Callable[[TunedProgram], Patch]:
     def propose(tuned: TunedProgram) -> Patch:
         program = tuned.program
         made: list[Patch] = []
-        refusal = Refused("nothing is lost in what is compiled")
+        refusal: Refused | None = None
         for subject in subjects_of(program):
             if subject.keys & fix.rules:
                 try:
@@ -28,8 +28,10 @@ def _by(fix: Fix) -> Callable[[TunedProgram], Patch]:
                     refusal = reason
         if not made and fix is compile_modules.FIX:
             made += _of_functions(tuned)
+        if not made and refusal is not None and tuned.is_compiled_elsewhere:
+            raise Refused("a library compiles, and no call in your own files says what")
         if not made:
-            raise refusal
+            raise refusal or Refused("nothing is lost in what is compiled")
         bases = {file: program.text(file) for patch in made for file in patch.files}
         files, kept = merge(bases, [patch.files for patch in made])
         return Patch(files, states=made[kept[0]].states, allows=made[0].allows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compilescope.change.fixes.compilation.regions import Region
+from compilescope.change.fixes.compilation.regions import Region, is_function
 from compilescope.change.fixes.compilation.settings import put_setting
 from compilescope.change.fixes.patch import Patch
 from compilescope.change.tune.candidate import TuneCandidate, TunedProgram
@@ -59,13 +59,26 @@ def _cast(edit: Edit, region: Region, device: str) -> None:
         added = cst.Decorator(edit.expression(cast))
         edit.replace(last, cst.FlattenSentinel([last, added]))  # type: ignore[arg-type]
         return
-    if not isinstance(target, (cst.Name, cst.Attribute)):
-        raise Refused("what is compiled has no name there")
     statement = module.statement_of(region.node)
     if not isinstance(statement, cst.SimpleStatementLine):
         raise Refused("torch.compile is part of a larger statement")
-    name = module.code(target)
-    edit.put_before(region.node, f"{name}.forward = {cast}({name}.forward)")
+    call = region.call
+    if call is None or target is None:
+        raise Refused("it is unknown what is compiled")
+    if region.form == "method":
+        model = module.code(target)
+        edit.put_before(call, f"{model}.forward = {cast}({model}.forward)")
+        return
+    # Around the compiled module: a module of torch's own that has it within is not compiled (2.13).
+    bound = region.assigned
+    name = bound or module.fresh_name("compiled")
+    place = name if is_function(module, target) else f"{name}.forward"
+    line = f"{place} = {cast}({place})"
+    if bound is not None:
+        edit.put_after(call, line)
+        return
+    edit.put_before(call, f"{name} = {module.code(call)}\n{line}")
+    edit.replace(call, edit.expression(name))
 
 
 CANDIDATES = (

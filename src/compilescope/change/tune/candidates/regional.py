@@ -53,7 +53,9 @@ def _edit(region: Region, blocks: BlockFacts) -> Edit:
     edit = Edit(module)
     if not isinstance(target, (cst.Name, cst.Attribute)):
         # `model = torch.compile(Net())`: the blocks have a name afterwards.
-        name = _assigned(module, statement, call)
+        name = region.assigned
+        if name is None or len(statement.body) > 1:
+            raise Refused("no module with a name is compiled")
         edit.replace(call, target)
         edit.put_after(region.node, _loop(module, name, blocks, region.arguments))
         return edit
@@ -66,16 +68,6 @@ def _edit(region: Region, blocks: BlockFacts) -> Edit:
     else:
         edit.replace(call, edit.expression(name))
     return edit
-
-
-def _assigned(module: SourceModule, statement: cst.SimpleStatementLine, call: cst.Call) -> str:
-    """The one name that the result of a call gets."""
-    line = statement.body[0]
-    if len(statement.body) == 1 and isinstance(line, cst.Assign) and line.value is call:
-        target = line.targets[0].target
-        if len(line.targets) == 1 and isinstance(target, (cst.Name, cst.Attribute)):
-            return module.code(target)
-    raise Refused("no module with a name is compiled")
 
 
 def _loop(module: SourceModule, model: str, blocks: BlockFacts, arguments: str) -> str:
