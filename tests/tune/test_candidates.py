@@ -280,7 +280,7 @@ def test_what_the_step_waits_for_decides_what_is_tried_first(
 
 
 def test_what_the_run_compiled_is_changed_whatever_names_its_backend(tmp_path: Path) -> None:
-    """As a benchmark has it whose backend is an option, beside helpers that this run did not use."""
+    """Its backend is an option of a benchmark, and there are helpers that this run did not use."""
     text = _TRAIN.replace("torch.compile(model)", "torch.compile(model, backend=backend)")
     unused = "@torch.compile\ndef balance(q):\n    return q + 1\n\n\ndef main("
     tuned = _tuned(tmp_path, text.replace("def main(", unused))
