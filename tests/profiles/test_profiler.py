@@ -269,6 +269,7 @@ def test_a_fault_in_a_hook_harms_nothing(hook: str, monkeypatch: pytest.MonkeyPa
     assert {fault.where for fault in seen.digest.faults} == {hook}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hook", ["refused-fusions", "fused-nodes"])
 def test_a_fault_while_inductor_fuses_harms_nothing(
     hook: str, monkeypatch: pytest.MonkeyPatch

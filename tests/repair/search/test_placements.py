@@ -43,6 +43,7 @@ def check(result: SearchResult) -> None:
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_step_with_everything_is_compiled_at_the_model(warm: WarmParent) -> None:
     result = found("step_with_everything", warm)
