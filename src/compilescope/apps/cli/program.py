@@ -5,6 +5,7 @@ Here are the options that those commands share, and how they start the program.
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Callable
@@ -71,7 +72,29 @@ class ProgramCommand(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         os.getcwd()  # A program needs a folder to run in: `main` says so where it was deleted.
+        if not ctx.params.get("quiet"):
+            for name in self._misplaced(ctx):
+                click.echo(
+                    f"compilescope: {name} stands after the program, so the program gets it; "
+                    f"put it before {ctx.obj[1][0]} to give it to compilescope.",
+                    err=True,
+                )
         return super().invoke(ctx)
+
+    def _misplaced(self, ctx: click.Context) -> list[str]:
+        """Our own options among the program's words, where the script says nothing of them."""
+        mode, words = ctx.obj
+        ours = {name for option in self.params for name in option.opts if name.startswith("--")}
+        given = itertools.takewhile(lambda word: word != "--", words[1:])
+        found = [name for word in given if (name := word.partition("=")[0]) in ours]
+        if mode != "script" or not found:
+            return []
+        try:
+            text = Path(words[0]).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return []
+        plain = text.replace("_", "-")
+        return [name for name in dict.fromkeys(found) if name.removeprefix("--") not in plain]
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """The program is a file, and so may be what follows it."""
