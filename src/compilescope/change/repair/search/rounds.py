@@ -45,7 +45,8 @@ from compilescope.change.repair.search.options import SearchOptions, main_file
 from compilescope.change.repair.search.outcome import SearchResult, keep_run
 from compilescope.change.repair.search.placements import Placements
 from compilescope.change.repair.search.proposals import proposed_steps
-from compilescope.change.repair.search.try_log import Tried, TryLog
+from compilescope.change.repair.search.pruning import Pruning
+from compilescope.change.repair.search.try_log import UNNECESSARY, Tried, TryLog
 from compilescope.change.repair.trials.baseline import TrialBaseline, without_inductor
 from compilescope.change.repair.trials.losses import losses_of, same_losses
 from compilescope.change.repair.trials.recorded_runs import CapturedRun, Verification
@@ -128,8 +129,9 @@ class _Search:
             except OutOfTime:
                 self.cut.append("the search")
         cold = self.bench.cold
-        held, proof = self._prove(original, base, steps)
-        if base.light and len(held) < len(steps) and not self.cut and self.bench.cold == cold:
+        needed = self._needed(original, base, steps)
+        held, proof = needed or self._prove(original, base, steps)
+        if needed is None and base.light and len(held) < len(steps) and not self.cut and self.bench.cold == cold:
             self.log, self.grouping = TryLog(), Grouping(self.options.progress)
             return self._search(original, lightly=False)
         return held, proof, base
@@ -377,19 +379,33 @@ class _Search:
 
     # All of it
 
+    def _needed(
+        self, original: TrialBaseline, light: TrialBaseline, steps: list[SearchStep]
+    ) -> tuple[list[SearchStep], Verification] | None:
+        """The same without what later fixes have made unnecessary, where there is any, and where
+        the others hold without it as a whole."""
+        pruning = Pruning(light, steps, self.options.progress)
+        with suppress(OutOfTime), self.budget.searching():
+            pruning.run()
+        if not pruning.left_out:
+            return None
+        proof = self._proof(original, light, pruning.steps, steps[1].kept)
+        if proof is None or proof.verdict != "verified":
+            return None
+        for tried in pruning.left_out:
+            self.log.leave_out(tried)
+            at = f"{os.path.basename(tried.subject.file)}:{tried.subject.line}"
+            self.options.tell(f"{at}: {self.log.attempt(tried).fix}: left out ({UNNECESSARY})")
+        return _ending_with(pruning.steps, proof), proof
+
     def _prove(
         self, original: TrialBaseline, light: TrialBaseline, steps: list[SearchStep]
     ) -> tuple[list[SearchStep], Verification | None]:
         """The longest chain of rounds that holds as a whole against the original."""
         while len(steps) > 1:
-            proof = self._proof(original, light, steps)
+            proof = self._proof(original, light, steps, steps[1].kept)
             if proof is not None and proof.verdict == "verified":
-                if not self.cut or "fresh" not in self.cut[-1]:
-                    self.options.tell("verified in a fresh process")
-                return [
-                    *steps[:-1],
-                    replace(steps[-1], captured=proof.captured or steps[-1].captured),
-                ], proof
+                return _ending_with(steps, proof), proof
             reason = (
                 proof.reason
                 if proof is not None
@@ -401,11 +417,16 @@ class _Search:
         return steps, None
 
     def _proof(
-        self, original: TrialBaseline, light: TrialBaseline, steps: list[SearchStep]
+        self,
+        original: TrialBaseline,
+        light: TrialBaseline,
+        steps: list[SearchStep],
+        first: Sequence[Tried],
     ) -> Verification | None:
-        """None where there is no time for it."""
+        """Of the last step, against the original, whose causes in the first round have to be gone;
+        None where there is no time for it."""
         kept = [tried for step in steps for tried in step.kept]
-        asked = asked_of(kept, steps[1].kept)
+        asked = asked_of(kept, first)
         version = steps[-1].version
         self.options.progress("verifying all fixes together", 0, 0)
         # The first step was held against the original itself.
@@ -428,6 +449,8 @@ class _Search:
             proof = msgspec.structs.replace(
                 fresh, checks=checks, notes=(*proof.notes, *fresh.notes), inputs=proof.inputs
             )
+        if proof.verdict == "verified":
+            self.options.tell("verified in a fresh process")
         return proof
 
     def _with_proposals(
@@ -537,6 +560,12 @@ class _Search:
         )
         run = keep_run(first.folder, home, outcome) if home is not None else None
         return replace(outcome, run=run.name) if run is not None else outcome
+
+
+def _ending_with(steps: Sequence[SearchStep], proof: Verification) -> list[SearchStep]:
+    """Steps that were proven as a whole, the last one as the proof saw it."""
+    last = steps[-1]
+    return [*steps[:-1], replace(last, captured=proof.captured or last.captured)]
 
 
 def _values(original: TrialBaseline, steps: Sequence[SearchStep]) -> TrialBaseline | None:

@@ -15,6 +15,8 @@ from compilescope.change.repair.search.budget import CUT, SPENT
 from compilescope.change.repair.trials.recorded_runs import Verification
 from compilescope.record.fix_search import FixAttempt, Times
 
+UNNECESSARY = "the other fixes make it unnecessary"
+
 
 @dataclass(frozen=True)
 class Tried:
@@ -110,6 +112,10 @@ class TryLog:
 
     def drop(self, tried: Tried, reason: str) -> None:
         self._change(tried.number, kept=False, reason=reason)
+
+    def leave_out(self, tried: Tried) -> None:
+        """It is proven, and what was kept beside it does without it."""
+        self._change(tried.number, kept=False, unneeded=True, reason=UNNECESSARY)
 
     def attempts(self) -> list[FixAttempt]:
         """A cause for which nothing fitted in one round and something did in a later one is told

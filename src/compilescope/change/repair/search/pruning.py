@@ -1,0 +1,140 @@
+"""Leaves out what a later fix has made unnecessary: a flag that was set for a number that is no
+longer read, a rewrite in a function that is no longer compiled.
+
+Each such fix was proven when it was found. Here a run shows that no more is lost without it; what
+is left is then proven as a whole, as every result is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import msgspec
+
+from compilescope.change.fixes.patch import merge
+from compilescope.change.repair.search.at_once import changes_own_line
+from compilescope.change.repair.search.attempts import SearchStep, ending_of, environment_of
+from compilescope.change.repair.search.try_log import Tried
+from compilescope.change.repair.trials.baseline import TrialBaseline
+from compilescope.change.repair.trials.losses import losses_of
+from compilescope.change.repair.trials.recorded_runs import CapturedRun
+from compilescope.change.repair.trials.version import Version
+from compilescope.knowledge.analysis.findings import findings
+
+
+@dataclass
+class Pruning:
+    """What a search kept, with less and less of it. Each try is a run of the program, which ends
+    as soon as it loses what the whole does not."""
+
+    base: TrialBaseline
+    whole: Sequence[SearchStep]
+    progress: Callable[[str, int, int], None]
+    steps: list[SearchStep] = field(init=False)
+    """What is needed."""
+    left_out: list[Tried] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.steps = list(self.whole)
+
+    def run(self) -> None:
+        """Raises `OutOfTime`; what was found by then stays."""
+        self._leave_out(unneeded_maybe(self.whole))
+
+    def _leave_out(self, group: list[Tried]) -> None:
+        """All of them, or those of each half."""
+        if not group:
+            return
+        self.progress("is each of them needed", 0, 0)
+        steps = without(self.whole, [*self.left_out, *group])
+        seen = self._as_good(steps[-1].version) if steps is not None and len(steps) > 1 else None
+        if steps is not None and seen is not None:
+            self.steps = [*steps[:-1], replace(steps[-1], captured=seen)]
+            self.left_out += group
+        elif len(group) > 1:
+            half = len(group) // 2
+            self._leave_out(group[:half])
+            self._leave_out(group[half:])
+
+    def _as_good(self, version: Version) -> CapturedRun | None:
+        """A run that loses no more than one with all fixes; None where it does."""
+        known = self.whole[-1].captured
+        seen = self.base.bench.watch(
+            version, light=self.base.light, enough=lambda part: _loses_more(known, part)
+        )
+        if seen.is_part or _loses_more(known, seen) or ending_of(seen) != ending_of(known):
+            return None
+        ours, theirs = (losses_of(each.digest, each.operators) for each in (seen, known))
+        less = ours.every_call <= theirs.every_call and ours.avoidable <= theirs.avoidable
+        return seen if less and ours.operators >= theirs.operators else None
+
+
+def unneeded_maybe(steps: Sequence[SearchStep]) -> list[Tried]:
+    """What another fix can have made unnecessary, settings first.
+
+    A fix that was found later was needed beside those before it. One that changes the line which
+    breaks is needed as long as that line is compiled.
+    """
+    found: list[tuple[bool, Tried]] = []
+    for at, (before, step) in enumerate(pairwise(steps), 1):
+        later = [tried for each in steps[at:] for tried in each.kept]
+        for tried in step.kept:
+            others = [each for each in later if each is not tried]
+            text = before.version.text_of(tried.subject.file) or ""
+            own = changes_own_line(text, tried)
+            if any(each.patch.leaves_graph for each in others) if own else others:
+                found.append((own, tried))
+    return [tried for _, tried in sorted(found, key=lambda each: each[0])]
+
+
+def without(steps: Sequence[SearchStep], left_out: Sequence[Tried]) -> list[SearchStep] | None:
+    """The same steps, but for some of their fixes: what follows is moved to what is left. None
+    where a later fix changes what one of them wrote. Only their versions are right: nothing ran."""
+    numbers = {tried.number for tried in left_out}
+    found = [steps[0]]
+    for before, step in pairwise(steps):
+        base = found[-1].version
+        kept = [tried for tried in step.kept if tried.number not in numbers]
+        files: Mapping[str, str] | None = step.version.files
+        if len(kept) < len(step.kept):
+            files = _merged(before.version, [tried.patch.files for tried in kept])
+        files = _moved(files, before.version, base) if files is not None else None
+        patches = [_moved(tried.patch.files, before.version, base) for tried in kept]
+        if files is None:
+            return None
+        if not kept:
+            continue
+        fixes: list[Tried] = []
+        for tried, texts in zip(kept, patches, strict=True):
+            if texts is None:
+                return None
+            fixes.append(replace(tried, patch=msgspec.structs.replace(tried.patch, files=texts)))
+        environment = {**base.environment, **environment_of(kept)}
+        version = replace(base, files={**base.files, **files}, environment=environment)
+        if version.key == step.version.key and len(kept) < len(step.kept):
+            return None  # Its text is a part of another's.
+        found.append(replace(step, version=version, kept=fixes, verification=None))
+    return found
+
+
+def _merged(base: Version, patches: Sequence[Mapping[str, str]]) -> dict[str, str] | None:
+    """The texts of all of them; None where they do not go together."""
+    bases = {file: base.text_of(file) or "" for texts in patches for file in texts}
+    files, kept = merge(bases, patches)
+    return files if len(kept) == len(patches) else None
+
+
+def _moved(texts: Mapping[str, str], before: Version, base: Version) -> dict[str, str] | None:
+    """Texts that were written for one version, for another; None where both change one line."""
+    theirs = {file: base.text_of(file) or "" for file in {*before.files, *base.files}}
+    files = _merged(before, [texts, theirs])
+    return {file: files[file] for file in {*texts, *theirs}} if files is not None else None
+
+
+def _loses_more(known: CapturedRun, seen: CapturedRun) -> bool:
+    """Is there a cause that the whole does not have, or not so often?"""
+    counts = {found.fingerprint: found.count for found in findings(known.digest)}
+    new = findings(seen.digest)
+    return any(found.count > counts.get(found.fingerprint, 0) for found in new)
