@@ -46,9 +46,13 @@ def _silent(doing: str, done: int, total: int) -> None:
 
 def _later(text: str, *, rewrites: bool) -> str:
     text = text.replace('    print("scaled")\n', QUIET, 1)
-    return text.replace("x / peak", "x / x.abs().max()").replace(
-        "    peak = x.abs().max().item()\n", ""
-    ) if rewrites else text
+    return (
+        text.replace("x / peak", "x / x.abs().max()").replace(
+            "    peak = x.abs().max().item()\n", ""
+        )
+        if rewrites
+        else text
+    )
 
 
 def _chain(bench: Workbench, path: str, *texts: str) -> tuple[TrialBaseline, list[SearchStep]]:
@@ -57,9 +61,7 @@ def _chain(bench: Workbench, path: str, *texts: str) -> tuple[TrialBaseline, lis
     steps = [SearchStep(Version(), base.captured)]
     for number, text in enumerate(texts):
         last = steps[-1]
-        program = Program(
-            last.captured.run, last.captured.digest, path, dict(last.version.files)
-        )
+        program = Program(last.captured.run, last.captured.digest, path, dict(last.version.files))
         subject = min(subjects_of(program), key=lambda each: each.line)
         patch = Patch({path: text})
         version = last.version.with_patch(patch)

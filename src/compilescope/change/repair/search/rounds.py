@@ -130,8 +130,10 @@ class _Search:
                 self.cut.append("the search")
         cold = self.bench.cold
         needed = self._needed(original, base, steps)
-        held, proof = needed or self._prove(original, base, steps)
-        if needed is None and base.light and len(held) < len(steps) and not self.cut and self.bench.cold == cold:
+        if needed is not None:
+            return *needed, base
+        held, proof = self._prove(original, base, steps)
+        if base.light and len(held) < len(steps) and not self.cut and self.bench.cold == cold:
             self.log, self.grouping = TryLog(), Grouping(self.options.progress)
             return self._search(original, lightly=False)
         return held, proof, base
