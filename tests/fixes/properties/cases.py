@@ -87,7 +87,51 @@ def f(x, y):
 """),
         ("whole:float", "whole:float"),
     ),
+    Case(
+        "where-for-if",
+        _program("""
+def f(x, y):
+    total = y.sum()
+    loss = (x * y).sum()
+    if total == 0:
+        loss = loss * 0.5
+    else:
+        loss = loss / total
+    return loss
+"""),
+        ("whole:float", "whole:float"),
+    ),
+    Case(
+        "where-for-if",
+        _program("""
+def f(x, y):
+    z = y * 2
+    if x.min() > 0:
+        z = x.log() + (x + y.abs()).sqrt()
+    return z
+"""),
+        ("whole:float", "whole:float"),
+    ),
+    Case(
+        "where-for-conditional",
+        _program("""
+def f(x, y):
+    return x / y.sum() if y.sum() > 0 else x * 2
+"""),
+        ("whole:float", "whole:float"),
+    ),
     Case("where-for-return", 0),
+    Case(
+        "where-for-return",
+        _program("""
+def f(x, y):
+    total = y.sum()
+    if total <= 0:
+        return x * 2
+    return x.div(total)
+"""),
+        ("whole:float", "whole:float"),
+    ),
     Case("where-for-return", 1, ("any", "any")),
     Case("where-for-return", 2),
     Case(
