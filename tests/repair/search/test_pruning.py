@@ -116,3 +116,16 @@ def test_what_a_later_fix_has_changed_again_stays(tmp_path: Path, warm: WarmPare
     with Workbench(Target("script", (str(path),)), warm=warm) as bench:
         _, steps = _chain(bench, str(path), tensor, again)
     assert without(steps, steps[1].kept) is None
+
+
+def test_what_a_later_fix_takes_its_names_from_stays(tmp_path: Path, warm: WarmParent) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    named = FLAG.replace("import torch\n", "import torch\n\n_MOST_SHOWN = 3\n", 1)
+    with Workbench(Target("script", (str(path),)), warm=warm) as bench:
+        _, steps = _chain(bench, str(path), named, _later(named, rewrites=True))
+        assert [each.number for each in unneeded_maybe(steps)] == [0]
+        again = _later(named, rewrites=True).replace("y + 1", "y + int(_MOST_SHOWN_2)")
+        again = again.replace("_MOST_SHOWN = 3", "_MOST_SHOWN = 3\n_MOST_SHOWN_2 = 1")
+        _, steps = _chain(bench, str(path), named, again)
+    assert unneeded_maybe(steps) == []

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import msgspec
 
+from compilescope.base.patterns import late
 from compilescope.change.fixes.patch import merge
 from compilescope.change.repair.search.at_once import changes_own_line
 from compilescope.change.repair.search.attempts import SearchStep, ending_of, environment_of
@@ -22,6 +23,10 @@ from compilescope.change.repair.trials.losses import losses_of
 from compilescope.change.repair.trials.recorded_runs import CapturedRun
 from compilescope.change.repair.trials.version import Version
 from compilescope.knowledge.analysis.findings import findings
+
+_WORD = late(r"[^\W\d]\w*")
+_LEAST_NAME = 4
+"""Letters. Chosen: shorter ones are parts of many words."""
 
 
 @dataclass
@@ -81,12 +86,28 @@ def unneeded_maybe(steps: Sequence[SearchStep]) -> list[Tried]:
     for at, (before, step) in enumerate(pairwise(steps), 1):
         later = [tried for each in steps[at:] for tried in each.kept]
         for tried in step.kept:
+            if any(_names_again(before.version, tried, each) for each in later):
+                continue
             others = [each for each in later if each is not tried]
             text = before.version.text_of(tried.subject.file) or ""
             own = changes_own_line(text, tried)
             if any(each.patch.leaves_graph for each in others) if own else others:
                 found.append((own, tried))
     return [tried for _, tried in sorted(found, key=lambda each: each[0])]
+
+
+def _names_again(before: Version, tried: Tried, later: Tried) -> bool:
+    """Does a later fix go by a name that this one made? Its own names are made of that one then."""
+    known, made, used = (
+        {word for text in texts for word in _WORD.findall(text)}
+        for texts in (
+            [before.text_of(file) or "" for file in {*tried.patch.files, *later.patch.files}],
+            tried.patch.files.values(),
+            later.patch.files.values(),
+        )
+    )
+    names = {name for name in made - known if len(name) >= _LEAST_NAME}
+    return any(name in word for word in used - known - names for name in names)
 
 
 def without(steps: Sequence[SearchStep], left_out: Sequence[Tried]) -> list[SearchStep] | None:
