@@ -875,6 +875,7 @@ LEFT_OUT = {
     "tensor-argument": "it states that a number becomes a tensor",
     "tensor-argument-rounded": "it states that a number becomes a tensor",
     "tensor-learning-rate": "it changes how an optimizer is made and set, which take no tensor",
+    "size-given": "its inputs fit each other: drawn by themselves they raise, before and after",
     "where-for-buffer": "what it changes are buffers of a module, which outlive the call",
     "torch-random": "it states that other random numbers are drawn",
 }
