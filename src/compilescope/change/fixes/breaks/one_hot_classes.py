@@ -14,7 +14,7 @@ from compilescope.change.fixes.patch import Patch
 from compilescope.change.fixes.subject import Subject
 from compilescope.change.fixes.values.constants import only_value
 from compilescope.change.fixes.values.kinds import kind_of
-from compilescope.change.fixes.values.sizes_asked import Size, sizes_asked
+from compilescope.change.fixes.values.sizes_asked import Size, find_sizes
 from compilescope.change.fixes.values.tensors import facts_of
 from compilescope.knowledge.source.flow.cuts import is_light_value
 from compilescope.knowledge.source.flow.purity import operator_of, short
@@ -58,7 +58,7 @@ def _propose(subject: Subject) -> Patch:
         raise NotMeant("no `one_hot` is called here")
     if len(call.args) != 1 or call.args[0].star:
         raise Refused("the number of classes is passed already", instead=_BY_HAND)
-    found = next(sizes_asked(subject, call, _asked_by, _cast), None)
+    found = next(find_sizes(subject, call, _asked_by, _cast), None)
     if found is None:
         raise Refused("nothing here says how many classes there are", instead=_BY_HAND)
     width = f"{module.code(found.of)}{found.which}"

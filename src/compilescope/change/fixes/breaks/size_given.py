@@ -15,7 +15,7 @@ from compilescope.change.fixes.patch import Patch
 from compilescope.change.fixes.subject import Subject
 from compilescope.change.fixes.values.constants import only_value
 from compilescope.change.fixes.values.kinds import kind_of
-from compilescope.change.fixes.values.sizes_asked import Size, sizes_asked
+from compilescope.change.fixes.values.sizes_asked import Size, find_sizes
 from compilescope.change.fixes.values.tensors import facts_of, is_static
 from compilescope.knowledge.source.flow import operators
 from compilescope.knowledge.source.flow.cuts import is_light_value
@@ -186,7 +186,7 @@ def _last_name(node: cst.BaseExpression) -> str:
 
 
 def _size_of(subject: Subject, call: cst.Call) -> str:
-    found = next(sizes_asked(subject, call, _rows_asked_by, _with_as_many_rows), None)
+    found = next(find_sizes(subject, call, _rows_asked_by, _with_as_many_rows), None)
     if found is None:
         raise Refused("nothing that follows says how many rows there must be")
     return f"{subject.module.code(found.of)}{found.which}"

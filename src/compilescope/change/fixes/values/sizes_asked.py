@@ -5,7 +5,7 @@ raises for any other one. So that is its size in every call that returns.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from compilescope.change.fixes.subject import Subject
 from compilescope.knowledge.source.flow import liveness
@@ -27,11 +27,11 @@ class Size(NamedTuple):
     """`.shape[0]`, `.in_features`."""
 
 
-Asked = Callable[[Subject, cst.BaseExpression], Iterator[Size]]
-Through = Callable[[Subject, cst.BaseExpression], cst.BaseExpression]
+Asked: TypeAlias = "Callable[[Subject, cst.BaseExpression], Iterator[Size]]"
+Through: TypeAlias = "Callable[[Subject, cst.BaseExpression], cst.BaseExpression]"
 
 
-def sizes_asked(
+def find_sizes(
     subject: Subject, node: cst.BaseExpression, asked: Asked, through: Through
 ) -> Iterator[Size]:
     """By each use that is surely come to, of what has a value when `node` is evaluated. `asked`:

@@ -8,16 +8,27 @@ is left is then proven as a whole, as every result is.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import msgspec
 
 from compilescope.base.patterns import late
+from compilescope.base.processes.deadline import OutOfTime
+from compilescope.change.fixes.catalogue import fixes_for
 from compilescope.change.fixes.patch import merge
-from compilescope.change.repair.search.at_once import changes_own_line
-from compilescope.change.repair.search.attempts import SearchStep, ending_of, environment_of
-from compilescope.change.repair.search.try_log import Tried
+from compilescope.change.fixes.subject import Program, Subject, subjects_of
+from compilescope.change.repair.search.at_once import changes_own_line, version_with
+from compilescope.change.repair.search.attempts import (
+    SearchStep,
+    ending_of,
+    environment_of,
+    merged,
+)
+from compilescope.change.repair.search.budget import Budget
+from compilescope.change.repair.search.options import SearchOptions, main_file
+from compilescope.change.repair.search.try_log import Tried, TryLog
 from compilescope.change.repair.trials.baseline import TrialBaseline
 from compilescope.change.repair.trials.losses import losses_of
 from compilescope.change.repair.trials.recorded_runs import CapturedRun
@@ -40,6 +51,8 @@ class Pruning:
     steps: list[SearchStep] = field(init=False)
     """What is needed."""
     left_out: list[Tried] = field(default_factory=list)
+    moved: Tried | None = None
+    """What was found in a later round, and is now proposed for the program itself."""
 
     def __post_init__(self) -> None:
         self.steps = list(self.whole)
@@ -63,6 +76,35 @@ class Pruning:
             self._leave_out(group[:half])
             self._leave_out(group[half:])
 
+    def place_first(self, log: TryLog, main: str) -> None:
+        """A later round may say what is compiled of a function that an earlier fix has made. Said
+        of the program's own function, it may do without that fix."""
+        late = _placed_in_new_function(self.whole)
+        original = self.whole[0].captured
+        program = Program(original.run, original.digest, main)
+        found = [each for each in subjects_of(program) if late and _is_same(each, late.subject)]
+        if late is None or len(found) != 1:
+            return
+        self.progress("is each of them needed", 0, 0)
+        program = replace(program, facts=self.base.survey(found[0].watched))
+        subject = replace(found[0], program=program)
+        named = log.attempt(late).fix
+        fix = next((each for each in fixes_for(subject) if each.id == named), None)
+        patch = None
+        with suppress(Exception):  # Refused, or a fault of a plugin: then it stays where it is.
+            patch = fix.propose(subject.meant_for(fix.rules)) if fix is not None else None
+        if patch is None:
+            return
+        moved = replace(late, subject=subject, patch=patch)
+        group = [moved, *self.whole[1].kept]
+        kept = [group[number] for number in merged(program, group)[1]]
+        version = version_with(self.base, program, kept)
+        seen = self._as_good(version)
+        if seen is not None and len(kept) < len(group):
+            self.whole = self.steps = [self.whole[0], SearchStep(version, seen, kept)]
+            self.left_out += [each for each in group if each not in kept]
+            self.moved = moved
+
     def _as_good(self, version: Version) -> CapturedRun | None:
         """A run that loses no more than one with all fixes; None where it does."""
         known = self.whole[-1].captured
@@ -74,6 +116,21 @@ class Pruning:
         ours, theirs = (losses_of(each.digest, each.operators) for each in (seen, known))
         less = ours.every_call <= theirs.every_call and ours.avoidable <= theirs.avoidable
         return seen if less and ours.operators >= theirs.operators else None
+
+
+def prune(
+    base: TrialBaseline,
+    steps: Sequence[SearchStep],
+    options: SearchOptions,
+    log: TryLog,
+    budget: Budget,
+) -> Pruning:
+    """As far as there is time for it."""
+    pruning = Pruning(base, steps, options.progress)
+    with suppress(OutOfTime), budget.searching():
+        pruning.place_first(log, main_file(base.bench.target))
+        pruning.run()
+    return pruning
 
 
 def unneeded_maybe(steps: Sequence[SearchStep]) -> list[Tried]:
@@ -94,6 +151,23 @@ def unneeded_maybe(steps: Sequence[SearchStep]) -> list[Tried]:
             if any(each.patch.leaves_graph for each in others) if own else others:
                 found.append((own, tried))
     return [tried for _, tried in sorted(found, key=lambda each: each[0])]
+
+
+def _placed_in_new_function(steps: Sequence[SearchStep]) -> Tried | None:
+    """The one fix of later rounds, where it is about a function that was not there at first."""
+    later = [tried for step in steps[2:] for tried in step.kept]
+    if len(later) != 1 or not later[0].patch.leaves_graph:
+        return None
+    subject = later[0].subject
+    text = steps[0].version.text_of(subject.file) or ""
+    return later[0] if f"def {subject.finding.function}(" not in text else None
+
+
+def _is_same(one: Subject, other: Subject) -> bool:
+    """The same cause of the same line, wherever that is now."""
+    mine, theirs = one.finding, other.finding
+    same = mine.file == theirs.file and mine.source.strip() == theirs.source.strip()
+    return same and mine.kind == theirs.kind and one.rule == other.rule
 
 
 def _names_again(before: Version, tried: Tried, later: Tried) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from compilescope.change.fixes.diffs import patch_diff
 from compilescope.change.fixes.fix import Fix
 from compilescope.change.fixes.patch import Patch
 from compilescope.change.fixes.subject import Subject
@@ -112,6 +113,19 @@ class TryLog:
 
     def drop(self, tried: Tried, reason: str) -> None:
         self._change(tried.number, kept=False, reason=reason)
+
+    def move(self, tried: Tried) -> None:
+        """It is now proposed for another version of the program."""
+        subject, patch = tried.subject, tried.patch
+        self._change(
+            tried.number,
+            file=subject.file,
+            line=subject.line,
+            function=subject.finding.function,
+            states=patch.states,
+            reason=patch.states,
+            diff=patch_diff(subject, patch),
+        )
 
     def leave_out(self, tried: Tried) -> None:
         """It is proven, and what was kept beside it does without it."""
