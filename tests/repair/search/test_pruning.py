@@ -9,7 +9,9 @@ import pytest
 from compilescope.change.fixes.patch import Patch
 from compilescope.change.fixes.subject import Program, subjects_of
 from compilescope.change.repair.search.attempts import SearchStep
+from compilescope.change.repair.search.options import SearchOptions
 from compilescope.change.repair.search.pruning import Pruning, unneeded_maybe, without
+from compilescope.change.repair.search.rounds import search
 from compilescope.change.repair.search.try_log import Tried
 from compilescope.change.repair.trials.baseline import TrialBaseline
 from compilescope.change.repair.trials.recorded_runs import Verification
@@ -129,3 +131,47 @@ def test_what_a_later_fix_takes_its_names_from_stays(tmp_path: Path, warm: WarmP
         again = again.replace("_MOST_SHOWN = 3", "_MOST_SHOWN = 3\n_MOST_SHOWN_2 = 1")
         _, steps = _chain(bench, str(path), named, again)
     assert unneeded_maybe(steps) == []
+
+
+STEP = """
+import torch
+from torch import nn
+
+
+@torch.compile(backend="eager")
+def decode_step(model, tokens, temperature, eos):
+    logits = model(tokens)
+    if logits.isnan().any():
+        print("warning: NaN in logits")
+    scaled = logits / temperature
+    token = scaled.argmax(-1)
+    entropy = -(scaled.softmax(-1) * scaled.log_softmax(-1)).sum(-1).mean()
+    done = bool((token == eos).all())
+    return token, entropy.item(), done
+
+
+torch.manual_seed(0)
+model = nn.Linear(8, 8)
+with torch.no_grad():
+    for step in range(3):
+        print(decode_step(model, torch.randn(2, 8), 0.7, 3))
+"""
+
+
+def test_what_is_compiled_is_said_of_the_programs_own_function(
+    tmp_path: Path, warm: WarmParent
+) -> None:
+    """The step is first split before its conversions, then around its warning: to split it around
+    all of these is enough."""
+    path = tmp_path / "program.py"
+    path.write_text(STEP)
+    rules = frozenset({"converted-after", "compile-parts"})
+    options = SearchOptions(timed=False, rules=rules)
+    outcome = search(Target("script", (str(path),)), options, warm)
+    assert outcome.verdict == "verified" and not outcome.after.breaks
+    left_out = [each.fix for each in outcome.attempts if each.unneeded]
+    kept = [each for each in outcome.attempts if each.kept]
+    assert left_out == ["converted-after"] and [each.fix for each in kept] == ["compile-parts"]
+    (text,) = outcome.files.values()
+    assert "_decode_step_results" not in text and "_decode_step_results" not in kept[0].diff
+    assert kept[0].function == "decode_step"

@@ -28,6 +28,7 @@ from compilescope.change.repair.search.attempts import (
 )
 from compilescope.change.repair.search.budget import Budget
 from compilescope.change.repair.search.options import SearchOptions, main_file
+from compilescope.change.repair.search.placements import SHARE_ALIKE
 from compilescope.change.repair.search.try_log import Tried, TryLog
 from compilescope.change.repair.trials.baseline import TrialBaseline
 from compilescope.change.repair.trials.losses import losses_of
@@ -99,23 +100,28 @@ class Pruning:
         group = [moved, *self.whole[1].kept]
         kept = [group[number] for number in merged(program, group)[1]]
         version = version_with(self.base, program, kept)
-        seen = self._as_good(version)
+        seen = self._as_good(version, renamed=True)
         if seen is not None and len(kept) < len(group):
             self.whole = self.steps = [self.whole[0], SearchStep(version, seen, kept)]
             self.left_out += [each for each in group if each not in kept]
             self.moved = moved
 
-    def _as_good(self, version: Version) -> CapturedRun | None:
-        """A run that loses no more than one with all fixes; None where it does."""
+    def _as_good(self, version: Version, *, renamed: bool = False) -> CapturedRun | None:
+        """A run that loses no more than one with all fixes; None where it does. `renamed`: causes
+        have other names, as its functions have: they are only counted, and a few operators may be
+        beside the graphs."""
         known = self.whole[-1].captured
-        seen = self.base.bench.watch(
-            version, light=self.base.light, enough=lambda part: _loses_more(known, part)
-        )
-        if seen.is_part or _loses_more(known, seen) or ending_of(seen) != ending_of(known):
+
+        def worse(part: CapturedRun) -> bool:
+            return not renamed and _loses_more(known, part)
+
+        seen = self.base.bench.watch(version, light=self.base.light, enough=worse)
+        if seen.is_part or worse(seen) or ending_of(seen) != ending_of(known):
             return None
         ours, theirs = (losses_of(each.digest, each.operators) for each in (seen, known))
         less = ours.every_call <= theirs.every_call and ours.avoidable <= theirs.avoidable
-        return seen if less and ours.operators >= theirs.operators else None
+        most = theirs.operators * (SHARE_ALIKE if renamed else 1.0)
+        return seen if less and ours.operators >= most else None
 
 
 def prune(

@@ -246,6 +246,16 @@ class _Search:
                 found = won[0]
         else:
             found = self._whole_together(base, program, leaving, mended)
+        if found is None:
+            with suppress(OutOfTime):
+                found = try_with_next(
+                    base,
+                    main_file(self.target),
+                    self.options,
+                    self.log,
+                    self.budget,
+                    instead_of=leaving.verification,
+                )
         if found is not None:
             self.log.drop(leaving, "another fix wins as much with less beside the graph")
         return found
@@ -394,7 +404,7 @@ class _Search:
         for tried in pruning.left_out:
             log_left_out(tried, self.options, self.log)
         if pruning.moved is not None:
-            self.log.move(pruning.moved)
+            self.log.move(pruning.moved, proof)
         return ending_with(pruning.steps, proof), proof
 
     def _prove(

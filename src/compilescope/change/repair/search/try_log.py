@@ -114,17 +114,22 @@ class TryLog:
     def drop(self, tried: Tried, reason: str) -> None:
         self._change(tried.number, kept=False, reason=reason)
 
-    def move(self, tried: Tried) -> None:
-        """It is now proposed for another version of the program."""
+    def move(self, tried: Tried, proof: Verification) -> None:
+        """It is now proposed for the program itself, and proven with what is kept beside it."""
         subject, patch = tried.subject, tried.patch
+        states = stated(patch, proof)
         self._change(
             tried.number,
             file=subject.file,
             line=subject.line,
             function=subject.finding.function,
-            states=patch.states,
-            reason=patch.states,
+            states=states,
+            reason=states,
             diff=patch_diff(subject, patch),
+            breaks_before=proof.before.breaks,
+            breaks_after=proof.after.breaks,
+            recompiles_before=proof.before.recompiles,
+            recompiles_after=proof.after.recompiles,
         )
 
     def leave_out(self, tried: Tried) -> None:
