@@ -14,7 +14,7 @@ from compilescope.change.fixes.patch import Patch
 from compilescope.change.fixes.subject import Subject
 from compilescope.change.fixes.values.constants import only_value
 from compilescope.change.fixes.values.kinds import kind_of
-from compilescope.change.fixes.values.sizes_asked import Size, find_sizes
+from compilescope.change.fixes.values.required_sizes import Size, find_sizes
 from compilescope.change.fixes.values.tensors import facts_of
 from compilescope.knowledge.source.flow.cuts import is_light_value
 from compilescope.knowledge.source.flow.purity import operator_of, short

@@ -15,7 +15,7 @@ from compilescope.change.fixes.patch import Patch
 from compilescope.change.fixes.subject import Subject
 from compilescope.change.fixes.values.constants import only_value
 from compilescope.change.fixes.values.kinds import kind_of
-from compilescope.change.fixes.values.sizes_asked import Size, find_sizes
+from compilescope.change.fixes.values.required_sizes import Size, find_sizes
 from compilescope.change.fixes.values.tensors import facts_of, is_static
 from compilescope.knowledge.source.flow import operators
 from compilescope.knowledge.source.flow.cuts import is_light_value
