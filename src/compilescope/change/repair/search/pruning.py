@@ -97,13 +97,16 @@ class Pruning:
         if patch is None:
             return
         moved = replace(late, subject=subject, patch=patch)
-        group = [moved, *self.whole[1].kept]
+        made = f"def {late.subject.finding.function}("
+        early = self.whole[1].kept
+        makers = [each for each in early if made in each.patch.files.get(subject.file, "")]
+        group = [moved, *(each for each in early if each not in makers)]
         kept = [group[number] for number in merged(program, group)[1]]
         version = version_with(self.base, program, kept)
         seen = self._as_good(version, renamed=True)
-        if seen is not None and len(kept) < len(group):
+        if seen is not None:
             self.whole = self.steps = [self.whole[0], SearchStep(version, seen, kept)]
-            self.left_out += [each for each in group if each not in kept]
+            self.left_out += [each for each in early if each not in kept]
             self.moved = moved
 
     def _as_good(self, version: Version, *, renamed: bool = False) -> CapturedRun | None:
