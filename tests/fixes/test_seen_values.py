@@ -71,14 +71,14 @@ def _propose(fix: str, subject: Subject) -> Patch:
     return next(each for each in all_fixes() if each.id == fix).propose(subject)
 
 
-def test_a_logarithm_is_computed_for_nothing_only_without_gradients() -> None:
+def test_a_logarithm_is_of_one_where_it_is_for_nothing_and_has_a_gradient() -> None:
     (text,) = _propose("where-for-if", _subject(_LOG, x=_TENSOR, y=_TENSOR)).files.values()
     assert "y = torch.where(x.min() > 0, x.log(), y)" in text
-    with pytest.raises(Refused, match="may be NaN"):
-        _propose("where-for-if", _subject(_LOG))
-    trained = ValueFact(kind="tensor", type="torch.Tensor", requires_grad=True)
-    with pytest.raises(Refused, match="may be NaN"):
-        _propose("where-for-if", _subject(_LOG, x=trained, y=trained))
+    trained = _LOG.replace("torch.ones(3)", "torch.ones(3, requires_grad=True)")
+    fact = msgspec.structs.replace(_TENSOR, requires_grad=True)
+    for subject in (_subject(_LOG), _subject(trained, x=fact, y=fact)):
+        (text,) = _propose("where-for-if", subject).files.values()
+        assert "y = torch.where(taken, torch.where(taken, x, 1).log(), y)" in text
 
 
 def test_a_number_becomes_a_tensor_only_where_it_is_not_rounded() -> None:

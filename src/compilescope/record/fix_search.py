@@ -133,6 +133,8 @@ class FixAttempt(EventBody, frozen=True):
     """What a user could see change with it."""
     kept: bool = False
     """It is part of what was handed out."""
+    unneeded: bool = False
+    """It was verified, and left out: the fixes that were handed out do without it."""
     diff: str = ""
     """Of this fix alone."""
     finding: FindingKind | Literal[""] = ""

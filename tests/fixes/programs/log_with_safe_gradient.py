@@ -1,5 +1,5 @@
-# ideal: cond-for-if
-# trap: torch.where would give NaN gradients for the side that is not taken
+# ideal: where-for-if
+# trap: torch.where of both sides gives NaN gradients for the side that is not taken
 import torch
 
 

@@ -87,7 +87,51 @@ def f(x, y):
 """),
         ("whole:float", "whole:float"),
     ),
+    Case(
+        "where-for-if",
+        _program("""
+def f(x, y):
+    total = y.sum()
+    loss = (x * y).sum()
+    if total == 0:
+        loss = loss * 0.5
+    else:
+        loss = loss / total
+    return loss
+"""),
+        ("whole:float", "whole:float"),
+    ),
+    Case(
+        "where-for-if",
+        _program("""
+def f(x, y):
+    z = y * 2
+    if x.min() > 0:
+        z = x.log() + (x + y.abs()).sqrt()
+    return z
+"""),
+        ("whole:float", "whole:float"),
+    ),
+    Case(
+        "where-for-conditional",
+        _program("""
+def f(x, y):
+    return x / y.sum() if y.sum() > 0 else x * 2
+"""),
+        ("whole:float", "whole:float"),
+    ),
     Case("where-for-return", 0),
+    Case(
+        "where-for-return",
+        _program("""
+def f(x, y):
+    total = y.sum()
+    if total <= 0:
+        return x * 2
+    return x.div(total)
+"""),
+        ("whole:float", "whole:float"),
+    ),
     Case("where-for-return", 1, ("any", "any")),
     Case("where-for-return", 2),
     Case(
@@ -831,6 +875,7 @@ LEFT_OUT = {
     "tensor-argument": "it states that a number becomes a tensor",
     "tensor-argument-rounded": "it states that a number becomes a tensor",
     "tensor-learning-rate": "it changes how an optimizer is made and set, which take no tensor",
+    "size-given": "its inputs fit each other: drawn by themselves they raise, before and after",
     "where-for-buffer": "what it changes are buffers of a module, which outlive the call",
     "torch-random": "it states that other random numbers are drawn",
 }

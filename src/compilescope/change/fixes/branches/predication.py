@@ -20,6 +20,7 @@ from compilescope.change.fixes.branches.effects import (
     read_effect,
 )
 from compilescope.change.fixes.branches.numbers import check_numbers
+from compilescope.change.fixes.branches.steep import guarded, is_steep
 from compilescope.change.fixes.subject import Subject
 from compilescope.change.fixes.values.kinds import check_accepted, check_alike, check_like, kind_of
 from compilescope.change.fixes.values.tensors import facts_of, is_static, is_tensor, needs_grad
@@ -53,6 +54,8 @@ class Predication:
     met: set[str] = field(default_factory=set)
     """Names that both sides have set."""
     _made: set[str] = field(default_factory=set)
+    _guarded: dict[int, str] = field(default_factory=dict)
+    """The code of what would have a gradient that is NaN, by the id of its node."""
 
     def effects(self, truth: Truth) -> list[Effect]:
         """What to do instead, in order; `truth` is the outermost test."""
@@ -61,8 +64,11 @@ class Predication:
             self._check_name(effect)
         return made
 
-    def branch(self, block: cst.CSTNode | None) -> list[Effect]:
-        """One side of it, as it stands; checked for what must not be done without need."""
+    def branch(
+        self, block: cst.CSTNode | None, test: str = "", *, otherwise: bool = False
+    ) -> list[Effect]:
+        """One side of it, as it stands; checked for what must not be done without need. `test`: a
+        name for the truth by which it is taken (`otherwise`: is not)."""
         if block is None:
             return []
         if isinstance(block, cst.If):
@@ -77,10 +83,22 @@ class Predication:
                 found.append(self._looped(part))
                 continue
             for effect in read_effect(self.subject, self.function, part):
-                items = _items_anew(effect)
-                check_pure(self.subject, (items.elt,) if items is not None else effect.nodes)
-                found.append(effect)
+                found.append(self._checked(effect, test, otherwise))
         return found
+
+    def _checked(self, effect: Effect, test: str, otherwise: bool) -> Effect:
+        subject, items = self.subject, _items_anew(effect)
+        nodes = (items.elt,) if items is not None else effect.nodes
+        value = nodes[-1] if nodes else None
+        whole = items is not None or (value is not None and effect.value == _code(subject, value))
+        if not test or not whole or _is_display(effect) or not is_steep(subject, nodes):
+            check_pure(subject, nodes)
+            return effect
+        check_pure(subject, nodes, guards=True)
+        assert isinstance(value, cst.BaseExpression)
+        code = guarded(subject, value, test, self.torch, otherwise=otherwise)
+        self._guarded[id(value)] = code
+        return effect if items is not None else replace(effect, value=code)
 
     def _looped(self, loop: cst.For) -> Effect:
         # The loop's variable is there only within.
@@ -106,10 +124,14 @@ class Predication:
 
     def _picked(self, node: cst.If, truth: Truth) -> list[Effect]:
         name = self._fresh("taken")
-        pairs = _aligned(self.branch(node.body), self.branch(node.orelse))
+        # Of an inner `if` the test says nothing where the outer one is not taken.
+        test = name if node is self.whole else ""
+        pairs = _aligned(
+            self.branch(node.body, test), self.branch(node.orelse, test, otherwise=True)
+        )
         needed = [pair for pair in pairs if not self._is_plain(*pair)]
         several = any(_is_listed(each) or (each and each.loop) for each in itertools.chain(*needed))
-        once = len(needed) <= 1 and not several
+        once = len(needed) <= 1 and not several and not (test and self._guarded)
         if once and pairs[:1] == needed[:1]:
             return [self._pick(truth.tensor, then, other) for then, other in pairs]
         # Evaluated once, before anything that it reads is set.
@@ -197,7 +219,7 @@ class Predication:
         _check_list(self.subject, self.function, self.whole, name)
         module = self.subject.module
         item = module.code(items.for_in.target)
-        made = module.code(items.elt)
+        made = self._guarded.get(id(items.elt)) or module.code(items.elt)
         value = self._where(test, *((made, item) if then is not None else (item, made)))
         clause = module.code(items.for_in).strip()
         return replace(only, value=f"[{value} {clause}]", nodes=(items.elt,), operand=None)
@@ -251,10 +273,14 @@ class Predication:
 
 
 def check_pure(
-    subject: Subject, nodes: tuple[cst.CSTNode, ...], layers: Sequence[cst.Call] = ()
+    subject: Subject,
+    nodes: tuple[cst.CSTNode, ...],
+    layers: Sequence[cst.Call] = (),
+    *,
+    guards: bool = False,
 ) -> None:
     """Raises `Refused` where these must not be evaluated without need. `layers`: calls of layers
-    that are known to compute only, and may be."""
+    that are known to compute only, and may be. `guards`: their gradients are seen to."""
     module = subject.module
     known = {id(call) for call in layers}
     for concern in ("effect", "random", "unknown", "by-value", "raises", "costly"):
@@ -268,9 +294,7 @@ def check_pure(
         _check_seen(subject, node, known)
         check_accepted(subject, node)
     steep = first(module, list(nodes), "steep")
-    if steep is None or runs_without_grad(module, subject.statement):
-        return
-    if needs_grad(subject, list(nodes)):
+    if steep is not None and not guards and is_steep(subject, nodes):
         raise Refused(steep.words)
 
 
@@ -369,6 +393,10 @@ def check_test(subject: Subject, test: cst.BaseExpression) -> None:
         raise Refused(found.words.replace("the branch", "an inner condition"))
 
 
+def _code(subject: Subject, node: cst.CSTNode) -> str:
+    return subject.module.code(node)
+
+
 def _sides(branch: cst.If) -> list[cst.CSTNode]:
     """The bodies, and the tests of each `elif`."""
     found: list[cst.CSTNode] = [branch.body]
@@ -425,7 +453,7 @@ def _is_gone_through(module: SourceModule, read: cst.Name) -> bool:
         call = module.parent(above)
         if not isinstance(call, cst.Call):
             return False
-        if module.calls(call, *(f"builtins.{each}" for each in ("len", "zip", "enumerate"))):
+        if module.calls(call, *(f"builtins.{each}" for each in ("len", "zip", "enumerate", "sum"))):
             return True
         return operator_of(module, call) in ("stack", "cat", "concat", "hstack", "vstack")
     if isinstance(above, cst.Subscript) and above.value is read:

@@ -16,6 +16,7 @@ from compilescope.change.fixes.branches.effects import (
 )
 from compilescope.change.fixes.branches.numbers import check_number
 from compilescope.change.fixes.branches.predication import check_pure, check_test
+from compilescope.change.fixes.branches.steep import guarded, is_steep
 from compilescope.change.fixes.subject import Subject
 from compilescope.change.fixes.values.kinds import check_alike
 from compilescope.change.fixes.values.tensors import is_static
@@ -123,10 +124,11 @@ class ReturnedValue:
         self.subject = subject
         self.torch = torch
 
-    def check(self, side: ReturnedSide) -> None:
-        """What a side does on its way must be nothing but values."""
+    def check(self, side: ReturnedSide, *, inner: bool = False) -> None:
+        """What a side does on its way must be nothing but values. `inner`: of an `elif`, whose
+        test says nothing where the first one is taken."""
         subject, module = self.subject, self.subject.module
-        check_pure(subject, (side.value,))
+        check_pure(subject, (side.value,), guards=not inner)
         for part in side.parts:
             for effect in read_effect(subject, subject.function, part):
                 if effect.kind != "name":
@@ -169,12 +171,19 @@ class ReturnedValue:
             raise Refused("the sides do not return tuples of the same length")
         made = []
         for number_, (a, code) in enumerate(zip(one, codes, strict=True)):
-            left = early or self.subject.module.code(a)
-            if left != code:
+            if (early or self.subject.module.code(a)) != code:
                 self._check_kinds(a, other[number_] if other else None)
-                code = f"{self.torch}.where({test}, {left}, {code})"
+                left = early or self.code(a, test)
+                right = self.code(other[number_], test, otherwise=True) if other else code
+                code = f"{self.torch}.where({test}, {left}, {right})"
             made.append(code)
         return made, is_tuple
+
+    def code(self, node: cst.BaseExpression, test: str, *, otherwise: bool = False) -> str:
+        """Of a value that is computed whatever the test says."""
+        if not is_steep(self.subject, [node]):
+            return self.subject.module.code(node)
+        return guarded(self.subject, node, test, self.torch, otherwise=otherwise)
 
     def _further(self, branch: cst.If) -> tuple[list[str], bool]:
         """An `elif`."""
@@ -182,7 +191,7 @@ class ReturnedValue:
         check_test(self.subject, branch.test)
         for side in (further.then, further.other):
             if isinstance(side, ReturnedSide):
-                self.check(side)
+                self.check(side, inner=True)
         self.kept(further, [])
         truth = read_test(self.subject, branch.test)
         if truth.static:

@@ -2,34 +2,45 @@
 
 from __future__ import annotations
 
+from compilescope.change.fixes.arguments.callers import Callers
+from compilescope.change.fixes.compilation.own_files import own_modules
 from compilescope.change.fixes.compilation.paths import LOST_ON_A_WAY, Step, also_lost, way_to
 from compilescope.change.fixes.fix import Fix
 from compilescope.change.fixes.patch import Patch
 from compilescope.change.fixes.statements.marks import compiling, leave_alone, leaving, marked
 from compilescope.change.fixes.statements.parts import FunctionParts
 from compilescope.change.fixes.subject import Subject
+from compilescope.knowledge.analysis.line_costs import captured_lines
 from compilescope.knowledge.source.refusals import NotMeant
 from compilescope.knowledge.source.syntax.edit import Edit
+from compilescope.knowledge.source.trees import cst
 
 
 def _propose(subject: Subject) -> Patch:
     steps = way_to(subject)
     edits: dict[str, Edit] = {}
+    moved = compiling(steps[0].module, steps[0].function)
     for place, step in enumerate(steps):
         edit = edits.setdefault(step.module.path, Edit(step.module))
         last = place == len(steps) - 1
-        if last and place:
+        if last and place and not _computes_elsewhere(subject, step):
             leave_alone(edit, step.function)
             continue
         if not step.is_in_body:
             raise NotMeant("it is unknown which line it is about")
         lines = step.lines | also_lost(subject, step)
-        mark = None
-        if not compiling(step.module, step.function):
+        mark, decorators = None, compiling(step.module, step.function)
+        if not decorators:
             mark = leaving(edit, step.function, outermost=not place)
+        # No longer called from what is compiled, its parts are compiled as those further out are.
+        handed = moved if place and step.module is steps[0].module and not decorators else []
+        parts = FunctionParts(edit, step.function, lines, aside=last and step.leaves_own)
         try:
-            FunctionParts(edit, step.function, lines, aside=last and step.leaves_own).write(mark)
+            parts.write(None if handed else mark, handed)
         except NotMeant:
+            if place and last:
+                leave_alone(edit, step.function)
+                continue
             if last or mark is None:
                 raise
             edit.replace(step.function, marked(step.function, mark))
@@ -39,6 +50,22 @@ def _propose(subject: Subject) -> Patch:
     alone = "themselves run" if names[1:] else "itself runs"
     states = f"What {shown} by {alone} eagerly."
     return Patch(files, states=states, allows=frozenset({"compiles-less"}))
+
+
+def _computes_elsewhere(subject: Subject, step: Step) -> bool:
+    """Does it also call what operators were captured of, such as the model? To leave all of that to
+    Python is no gain."""
+    lines = captured_lines(subject.program.run)
+    callers = Callers(own_modules(subject.program))
+    lost = step.lines | also_lost(subject, step)
+    for call in step.module.walk(step.function.body):
+        if not isinstance(call, cst.Call) or step.module.line(call) in lost:
+            continue
+        for module, function in callers.called(step.module, call):
+            first, end = module.line(function), module.position(function).end.line
+            if any(first <= line <= end for line in lines.get(module.path, ())):
+                return True
+    return False
 
 
 def _name_of(step: Step) -> str:

@@ -8,21 +8,19 @@ arithmetic broadcasts a result of width one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from compilescope.change.fixes.fix import Fix
 from compilescope.change.fixes.patch import Patch
 from compilescope.change.fixes.subject import Subject
 from compilescope.change.fixes.values.constants import only_value
 from compilescope.change.fixes.values.kinds import kind_of
+from compilescope.change.fixes.values.required_sizes import Size, find_sizes
 from compilescope.change.fixes.values.tensors import facts_of
-from compilescope.knowledge.source.flow import liveness
 from compilescope.knowledge.source.flow.cuts import is_light_value
 from compilescope.knowledge.source.flow.purity import operator_of, short
 from compilescope.knowledge.source.refusals import NeedsRun, NotMeant, Refused
-from compilescope.knowledge.source.syntax.bindings import bound_names
 from compilescope.knowledge.source.syntax.edit import Edit
-from compilescope.knowledge.source.trees import cst, kinds
+from compilescope.knowledge.source.trees import cst
 
 _BY_HAND = (
     "Pass `num_classes=`, the number of classes that the model is made for: a batch without the "
@@ -51,9 +49,6 @@ _SAME_WIDTH = frozenset(
 _PRODUCTS = frozenset({"matmul", "mm", "bmm"})
 _LOSSES = frozenset({"cross_entropy", "binary_cross_entropy", "binary_cross_entropy_with_logits"})
 """Losses that raise where the sizes of what they are given differ."""
-_SOMETIMES = kinds(
-    lambda: (cst.IfExp, cst.BooleanOperation, cst.Lambda, cst.BaseComp, cst.NamedExpr)
-)
 _LINEAR = "torch.nn.modules.linear.Linear"
 
 
@@ -63,10 +58,10 @@ def _propose(subject: Subject) -> Patch:
         raise NotMeant("no `one_hot` is called here")
     if len(call.args) != 1 or call.args[0].star:
         raise Refused("the number of classes is passed already", instead=_BY_HAND)
-    found = next(_widths(subject, call), None)
+    found = next(find_sizes(subject, call, _asked_by, _cast), None)
     if found is None:
         raise Refused("nothing here says how many classes there are", instead=_BY_HAND)
-    width = f"{module.code(found.of)}{found.size}"
+    width = f"{module.code(found.of)}{found.which}"
     edit = Edit(module)
     given = cst.Arg(
         edit.expression(width),
@@ -80,49 +75,6 @@ def _propose(subject: Subject) -> Patch:
         states=_STATES.format(width),
         allows=frozenset({"fewer-errors", "exception-type"}),
     )
-
-
-class _Width(NamedTuple):
-    """A size of something that the program has."""
-
-    of: cst.BaseExpression
-    size: str
-    """`.shape[0]`, `.in_features`."""
-
-
-def _widths(subject: Subject, call: cst.Call) -> Iterator[_Width]:
-    """What it must be as wide as, by each use that is surely come to."""
-    module = subject.module
-    whole = _cast(subject, call)
-    if not _is_conditional(subject, whole):
-        yield from _asked_by(subject, whole)
-    above = module.parent(whole)
-    name = above.targets[0].target if isinstance(above, cst.Assign) else None
-    if (
-        not isinstance(name, cst.Name)
-        or liveness.only_value(module, subject.function, name.value) is not whole
-    ):
-        return
-    statement = subject.statement
-    body = list(module.block_of(statement).body)
-    for read in liveness.reads(module, subject.function.body):
-        there = module.statement_of(read)
-        if read.value != name.value or there not in body or _is_conditional(subject, read):
-            continue
-        between = bound_names(body[body.index(statement) : body.index(there)])
-        for width in _asked_by(subject, _cast(subject, read)):
-            if not module.names_in(width.of) & between:
-                yield width
-
-
-def _is_conditional(subject: Subject, node: cst.CSTNode) -> bool:
-    """Within its statement it may not be evaluated at all."""
-    for above in subject.module.ancestors(node):
-        if isinstance(above, cst.BaseStatement):
-            return not isinstance(above, cst.SimpleStatementLine)
-        if isinstance(above, _SOMETIMES):
-            return True
-    return True
 
 
 def _cast(subject: Subject, node: cst.BaseExpression) -> cst.BaseExpression:
@@ -139,7 +91,7 @@ def _cast(subject: Subject, node: cst.BaseExpression) -> cst.BaseExpression:
         node = call
 
 
-def _asked_by(subject: Subject, node: cst.BaseExpression) -> Iterator[_Width]:
+def _asked_by(subject: Subject, node: cst.BaseExpression) -> Iterator[Size]:
     """By the operator that it is given to."""
     module = subject.module
     above = module.parent(node)
@@ -151,30 +103,30 @@ def _asked_by(subject: Subject, node: cst.BaseExpression) -> Iterator[_Width]:
         if isinstance(product, cst.BinaryOperation) and product.right is above:
             columns = isinstance(product.operator, cst.MatrixMultiply)
             if columns and _is_matrix(subject, product.left):
-                yield _Width(product.left, ".shape[-1]")
+                yield Size(product.left, ".shape[-1]")
     elif isinstance(above, cst.Arg) and above.keyword is None:
         call = module.parent(above)
         if isinstance(call, cst.Call) and not any(arg.star for arg in call.args):
             yield from _asked_by_call(subject, call, list(call.args).index(above))
 
 
-def _asked_by_call(subject: Subject, call: cst.Call, place: int) -> Iterator[_Width]:
+def _asked_by_call(subject: Subject, call: cst.Call, place: int) -> Iterator[Size]:
     module = subject.module
     name = operator_of(module, call)
     values = [arg.value for arg in call.args]
     if name in _PRODUCTS and place == 0 and len(values) == 2:
         yield from _rows(subject, values[1])
     elif name == "linear" and place == 0 and len(values) > 1 and is_light_value(module, values[1]):
-        yield _Width(values[1], ".shape[1]")
+        yield Size(values[1], ".shape[1]")
     elif name in _LOSSES and place == 1 and is_light_value(module, values[0]):
-        yield _Width(values[0], ".shape[-1]")
+        yield Size(values[0], ".shape[-1]")
     elif place == 0 and len(values) == 1 and _is_linear(subject, call.func):
-        yield _Width(call.func, ".in_features")
+        yield Size(call.func, ".in_features")
 
 
-def _rows(subject: Subject, matrix: cst.BaseExpression) -> Iterator[_Width]:
+def _rows(subject: Subject, matrix: cst.BaseExpression) -> Iterator[Size]:
     if _is_matrix(subject, matrix):
-        yield _Width(matrix, ".shape[0]")
+        yield Size(matrix, ".shape[0]")
 
 
 def _is_matrix(subject: Subject, node: cst.BaseExpression) -> bool:

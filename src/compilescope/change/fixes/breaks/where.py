@@ -30,6 +30,7 @@ from compilescope.change.fixes.branches.returns import (
     read_returning,
     returns_somewhere,
 )
+from compilescope.change.fixes.branches.steep import guarded, is_steep
 from compilescope.change.fixes.fix import Fix
 from compilescope.change.fixes.patch import Patch
 from compilescope.change.fixes.subject import Subject
@@ -39,6 +40,9 @@ from compilescope.knowledge.source.refusals import NotMeant, Refused
 from compilescope.knowledge.source.syntax.comments import with_comments
 from compilescope.knowledge.source.syntax.edit import Edit, replace_expression
 from compilescope.knowledge.source.trees import cst
+
+_SHORT_TEST = 40
+"""Letters of a test that is written twice. Chosen: it still fits on a line with both sides."""
 
 
 def _for_if(subject: Subject) -> Patch:
@@ -83,12 +87,14 @@ def _for_conditional(subject: Subject) -> Patch:
 
 def _picked(subject: Subject, node: cst.IfExp, torch: str) -> str:
     truth = read_test(subject, node.test)
+    # Within another one, its test says nothing where that one is not taken.
+    test = "" if isinstance(subject.module.parent(node), cst.IfExp) else truth.tensor
     for side in (node.body, node.orelse):
         if not isinstance(side, cst.IfExp):
-            check_pure(subject, (side,))
+            check_pure(subject, (side,), guards=0 < len(test) <= _SHORT_TEST)
     _check_kinds(subject, node)
-    one = _side(subject, node.body, torch)
-    other = _side(subject, node.orelse, torch)
+    one = _side(subject, node.body, torch, test)
+    other = _side(subject, node.orelse, torch, test, otherwise=True)
     made = f"{torch}.where({truth.tensor}, {one}, {other})"
     if not truth.static:
         return made
@@ -97,10 +103,14 @@ def _picked(subject: Subject, node: cst.IfExp, torch: str) -> str:
     return f"({one} if {truth.static} else {made})"
 
 
-def _side(subject: Subject, node: cst.BaseExpression, torch: str) -> str:
+def _side(
+    subject: Subject, node: cst.BaseExpression, torch: str, test: str, *, otherwise: bool = False
+) -> str:
     if isinstance(node, cst.IfExp) and not is_static(subject, node.test):
         check_test(subject, node.test)
         return _picked(subject, node, torch)
+    if is_steep(subject, [node]):
+        return guarded(subject, node, test, torch, otherwise=otherwise)
     return subject.module.code(node)
 
 
@@ -168,7 +178,7 @@ def _for_return(subject: Subject) -> Patch:
             work.check(side)
     early = work.kept(found, before)
     if early is not None:
-        head += f"{early} = {module.code(found.then.value)}\n"
+        head += f"{early} = {work.code(found.then.value, test)}\n"
     value = work.picked(test, found, early)
     if value.count(test) > 1 and not before:
         test = module.fresh_name("taken")

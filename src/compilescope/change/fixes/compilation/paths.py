@@ -10,6 +10,7 @@ import msgspec
 from compilescope.change.fixes.subject import Subject
 from compilescope.knowledge.findings.breaks import BreakFinding
 from compilescope.knowledge.findings.failures import FailureFinding
+from compilescope.knowledge.findings.finding import Toll
 from compilescope.knowledge.source.refusals import NotMeant, Refused
 from compilescope.knowledge.source.syntax.module import SourceModule
 from compilescope.knowledge.source.trees import cst
@@ -47,6 +48,12 @@ _CAUSES = (
 )
 """Of recompiles: what Python code reads, and no graph needs. Sizes, modes and dtypes are the
 tensors' own, and come back wherever a part begins."""
+_FEW_STATES = frozenset(
+    f"recompile/{each}"
+    for each in ("attribute-presence", "bool-change", "module-flag", "none-or-value")
+)
+"""Of these: what has few states, each of which takes one graph, however often it changes. To run a
+part eagerly in every call costs more."""
 LOST_ON_A_WAY = frozenset({"break", "failure"} | {f"recompile/{each}" for each in _CAUSES})
 """What a change of what is compiled may win back."""
 
@@ -69,9 +76,12 @@ class Step(msgspec.Struct):
 
 def way_to(subject: Subject) -> list[Step]:
     """The same for all events of the finding. Raises `Refused` where that cannot be told."""
+    finding = subject.finding
+    if finding.toll is not Toll.EAGER and _FEW_STATES & subject.keys:
+        raise Refused("each state takes one graph, however often it changes")
     compiled = _compiled(subject.program.run)
     found: list[Step] = []
-    for event in subject.program.run.events_with(subject.finding.because):
+    for event in subject.program.run.events_with(finding.because):
         frames = _frames(subject, event, compiled)
         if not frames:
             continue

@@ -80,10 +80,14 @@ class FunctionParts:
     _names: set[str] = field(default_factory=set)
     _moved: list[cst.Decorator] = field(default_factory=list)
 
-    def write(self, mark: cst.Decorator | None = None) -> None:
-        """`mark`: with it Dynamo leaves the function alone; without one, what compiles it is its
-        parts' from now on. Raises `NotMeant` where there is nothing to compile beside the lines."""
-        self._moved = [] if mark else compiling(self._module, self.function)
+    def write(
+        self, mark: cst.Decorator | None = None, handed: Sequence[cst.Decorator] = ()
+    ) -> None:
+        """`mark`: with it Dynamo leaves the function alone; without one, what compiles it, or
+        `handed`, is its parts' from now on. Raises `NotMeant` where there is nothing to compile
+        beside the lines."""
+        own = [] if mark else compiling(self._module, self.function)
+        self._moved = [*handed, *own]
         body = statements_of(self.function)
         if any(isinstance(each, _WAITS) for each in self._module.walk(self.function)):
             raise Refused("the function is a generator or async")
@@ -99,7 +103,7 @@ class FunctionParts:
             new = under(self.edit, mode, new)
         block = cst.ensure_type(self.function.body, cst.IndentedBlock)
         shell = self.function.with_changes(body=block.with_changes(body=new))
-        gone = [*self._moved, *modes]
+        gone = [*own, *modes]
         kept = [each for each in self.function.decorators if each not in gone]
         shell = without_decorators(shell, kept) if gone else shell
         shell = marked(shell, mark) if mark else shell

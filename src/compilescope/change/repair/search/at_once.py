@@ -131,7 +131,7 @@ class Grouping:
         """Without those whose break is gone also without them."""
         needed = list(held.proposals)
         for each in held.proposals:
-            if changes_own_line(program, each):
+            if changes_own_line(program.text(each.subject.file), each):
                 continue
             others = [other for other in needed if other is not each]
             self.progress("is each of them needed", 0, 0)
@@ -161,14 +161,13 @@ def version_with(
     )
 
 
-def changes_own_line(program: Program, proposal: ProposedFix) -> bool:
-    """Then the line that breaks is there as long as nobody else changes it: the patch is needed."""
+def changes_own_line(text: str, proposal: Tried | ProposedFix) -> bool:
+    """Then the line that breaks is there as long as nobody else changes it: the patch is needed.
+    `text`: of its file, before any patch."""
     subject = proposal.subject
-    text = proposal.patch.files.get(subject.file)
-    if text is None:
-        return False
-    return any(
-        each.start < subject.line <= each.end for each in hunks(program.text(subject.file), text)
+    new = proposal.patch.files.get(subject.file)
+    return new is not None and any(
+        each.start < subject.line <= each.end for each in hunks(text, new)
     )
 
 

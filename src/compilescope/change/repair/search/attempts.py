@@ -8,7 +8,7 @@ import logging
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -23,7 +23,7 @@ from compilescope.change.fixes.patch import Patch, merge
 from compilescope.change.fixes.subject import Program, Subject
 from compilescope.change.repair.search.budget import Budget
 from compilescope.change.repair.search.options import SearchOptions
-from compilescope.change.repair.search.try_log import BY_OTHERS, Tried, TryLog, stated
+from compilescope.change.repair.search.try_log import BY_OTHERS, UNNECESSARY, Tried, TryLog, stated
 from compilescope.change.repair.trials.baseline import TrialBaseline
 from compilescope.change.repair.trials.losses import losses_of
 from compilescope.change.repair.trials.recorded_runs import CapturedRun, Verification
@@ -166,6 +166,12 @@ def log_member(
     number = log.add(subject, attempt)
     _tell(attempt, verification, options)
     return Tried(subject, patch, verification, number)
+
+
+def log_left_out(tried: Tried, options: SearchOptions, log: TryLog) -> None:
+    """A fix that the others make unnecessary."""
+    log.leave_out(tried)
+    options.tell(f"{_in_one_line(log.attempt(tried))}: left out, as {UNNECESSARY}")
 
 
 def try_placement(
@@ -391,6 +397,20 @@ def step_of(version: Version, kept: list[Tried], verification: Verification) -> 
     if verification.verdict != "verified" or verification.captured is None:
         return None
     return SearchStep(version, verification.captured, kept, verification)
+
+
+def ending_with(steps: Sequence[SearchStep], proof: Verification) -> list[SearchStep]:
+    """Steps that were proven as a whole, the last one as the proof saw it."""
+    last = steps[-1]
+    return [*steps[:-1], replace(last, captured=proof.captured or last.captured)]
+
+
+def values_for(original: TrialBaseline, steps: Sequence[SearchStep]) -> TrialBaseline | None:
+    """Whose values the next version has to have: the original's, so that nothing is left to replay
+    when all is held against it in the end. Not where they may differ: what one fix states is not
+    to excuse another."""
+    stated = any(tried.patch.allows for step in steps for tried in step.kept)
+    return None if stated else original.values
 
 
 def has_vanished(subject: Subject, verification: Verification) -> bool:

@@ -11,18 +11,22 @@ from dataclasses import replace
 from compilescope.change.fixes.patch import Patch, dims_joined, joining
 from compilescope.change.fixes.subject import Program, subjects_of
 from compilescope.change.repair.search.attempts import (
+    ProposedFix,
     SearchStep,
     asked_of,
     first_proposal,
     gains,
     log_member,
+    loses_no_more,
     step_of,
 )
 from compilescope.change.repair.search.budget import Budget
 from compilescope.change.repair.search.options import SearchOptions
-from compilescope.change.repair.search.try_log import TryLog
+from compilescope.change.repair.search.try_log import Tried, TryLog
 from compilescope.change.repair.trials.baseline import TrialBaseline
+from compilescope.change.repair.trials.recorded_runs import Verification
 from compilescope.change.repair.trials.verifier import verify
+from compilescope.change.repair.trials.version import Version
 from compilescope.knowledge.analysis.findings import findings
 
 _MOST_HINDERED = 2
@@ -30,15 +34,22 @@ _MOST_HINDERED = 2
 
 
 def try_with_next(
-    base: TrialBaseline, main: str, options: SearchOptions, log: TryLog, budget: Budget
+    base: TrialBaseline,
+    main: str,
+    options: SearchOptions,
+    log: TryLog,
+    budget: Budget,
+    *,
+    instead_of: Verification | None = None,
 ) -> SearchStep | None:
-    """The first pair that is proven. What a fix brought up is fixed by its first proposal."""
+    """The first pair that is proven. What a fix brought up is fixed by its first proposal.
+    `instead_of`: it has to leave no more than that."""
     old = {found.fingerprint for found in findings(base.captured.digest)}
     for hindered in log.hindered[:_MOST_HINDERED]:
         captured = hindered.verification.captured
         if budget.is_spent or captured is None:
             return None
-        if not _is_strict(hindered.patch):
+        if hindered.patch.leaves_graph:
             continue
         version = base.version.with_patch(hindered.patch)
         program = Program(captured.run, captured.digest, main, dict(version.files))
@@ -55,12 +66,25 @@ def try_with_next(
                 continue
             both = version.with_patch(proposal.patch)
             proof = verify(base.bench, base, both, **asked_of([hindered, proposal], [hindered]))
-            if proof.verdict == "verified" and gains(hindered.subject, proof):
+            enough = instead_of is None or loses_no_more(proof, instead_of)
+            if proof.verdict != "verified" or not enough or not gains(hindered.subject, proof):
+                continue
+            if _is_strict(hindered.patch) or _holds_alone(base, hindered, proposal, both):
                 next_one = log_member(proposal, proof, options, log)
                 log.keep_with(hindered, proof)
                 log.keep_with(next_one, proof)
                 return step_of(both, [hindered, next_one], proof)
     return None
+
+
+def _holds_alone(
+    base: TrialBaseline, hindered: Tried, proposal: ProposedFix, both: Version
+) -> bool:
+    """Does the second one hold beside the first, whatever that one states?"""
+    version = base.version.with_patch(hindered.patch)
+    beside = TrialBaseline(base.bench, version, light=base.light)
+    asked = asked_of([proposal], [proposal])
+    return verify(base.bench, beside, both, **asked).verdict == "verified"
 
 
 def _is_strict(patch: Patch) -> bool:

@@ -40,7 +40,7 @@ longer than what was searched."""
 _ALIKE = 1.05
 """Times the fastest version's slower round. Chosen: less is not told apart in so few calls, and a
 smaller change is worth it."""
-_SHARE_ALIKE = 0.8
+SHARE_ALIKE = 0.8
 """Times the largest share of compiled operators, where nothing was timed. Chosen: the loss behind a
 model is a few operators, and a model's blocks are most of them."""
 
@@ -209,7 +209,7 @@ def _best(rows: Sequence[_Placed]) -> _Placed:
         alike = [row for row in alike if row.steady and row.steady.low <= _ALIKE * slowest]
     elif all(row.share is not None for row in alike):
         most = max(row.share or 0.0 for row in alike)
-        alike = [row for row in alike if (row.share or 0.0) >= _SHARE_ALIKE * most]
+        alike = [row for row in alike if (row.share or 0.0) >= SHARE_ALIKE * most]
     return min(alike, key=lambda row: row.lines)
 
 

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 
 import msgspec
 
@@ -26,9 +25,11 @@ from compilescope.change.repair.search.attempts import (
     asked_of,
     best_first,
     ending_of,
+    ending_with,
     first_proposal,
     gains,
     has_vanished,
+    log_left_out,
     log_member,
     look_over,
     loses_no_more,
@@ -37,6 +38,7 @@ from compilescope.change.repair.search.attempts import (
     step_of,
     still_lost,
     try_subject,
+    values_for,
     verify_all,
 )
 from compilescope.change.repair.search.budget import Budget, not_tried
@@ -45,24 +47,19 @@ from compilescope.change.repair.search.options import SearchOptions, main_file
 from compilescope.change.repair.search.outcome import SearchResult, keep_run
 from compilescope.change.repair.search.placements import Placements
 from compilescope.change.repair.search.proposals import proposed_steps
+from compilescope.change.repair.search.pruning import prune
+from compilescope.change.repair.search.timing import measure_steps
 from compilescope.change.repair.search.try_log import Tried, TryLog
 from compilescope.change.repair.trials.baseline import TrialBaseline, without_inductor
 from compilescope.change.repair.trials.losses import losses_of, same_losses
 from compilescope.change.repair.trials.recorded_runs import CapturedRun, Verification
-from compilescope.change.repair.trials.verifier import NEVER_WARM, confirm, measure, verify
+from compilescope.change.repair.trials.verifier import NEVER_WARM, confirm, verify
 from compilescope.change.repair.trials.version import Version, changes_between
 from compilescope.change.repair.trials.warm.parent import WarmParent
 from compilescope.change.repair.trials.workbench import Workbench
 from compilescope.instrument.recorder.target import Target
 from compilescope.knowledge.analysis.findings import findings
 from compilescope.record.fix_search import FixAttempt, Placement, Times
-
-_ROUNDS, _ROUNDS_ALONE = 3, 2
-"""Of timing: all fixes together, and each alone. Chosen: a round runs both versions once more, and
-three are the fewest of which one is in the middle."""
-_COLD_ROUNDS, _COLD_ROUNDS_ALONE = 2, 0
-"""Of these with empty caches, which is most of what timing takes: two are the fewest that can be
-apart from each other. Of each fix alone only a warm call is told."""
 
 
 def search(target: Target, options: SearchOptions, warm: WarmParent | None = None) -> SearchResult:
@@ -105,10 +102,13 @@ class _Search:
             steps, proof = self._best_placed(placements, original, light, steps, proof)
         if not original.unusable:
             steps, proof = self._with_proposals(original, light, steps, proof)
-        times = None
+        times: Times | None = None
         if options.timed and len(steps) > 1:
             known = placements.times(steps[-1])
-            times = self._times(steps, known) if original.calls_again else Times(reason=NEVER_WARM)
+            asked = (self.bench, self.options, self.log, self.budget)
+            times = Times(reason=NEVER_WARM)
+            if original.calls_again:
+                times = measure_steps(*asked, steps, known)
         return self._outcome(first, steps, proof, times, notes, placements.told(steps[-1]))
 
     def _search(
@@ -128,6 +128,9 @@ class _Search:
             except OutOfTime:
                 self.cut.append("the search")
         cold = self.bench.cold
+        needed = self._needed(original, base, steps)
+        if needed is not None:
+            return *needed, base
         held, proof = self._prove(original, base, steps)
         if base.light and len(held) < len(steps) and not self.cut and self.bench.cold == cold:
             self.log, self.grouping = TryLog(), Grouping(self.options.progress)
@@ -142,7 +145,7 @@ class _Search:
             if step is None:
                 break
             steps.append(step)
-            values = _values(original, steps)
+            values = values_for(original, steps)
             base = TrialBaseline(
                 self.bench, step.version, step.captured, values, light=original.light
             )
@@ -243,6 +246,16 @@ class _Search:
                 found = won[0]
         else:
             found = self._whole_together(base, program, leaving, mended)
+        if found is None:
+            with suppress(OutOfTime):
+                found = try_with_next(
+                    base,
+                    main_file(self.target),
+                    self.options,
+                    self.log,
+                    self.budget,
+                    instead_of=leaving.verification,
+                )
         if found is not None:
             self.log.drop(leaving, "another fix wins as much with less beside the graph")
         return found
@@ -377,19 +390,31 @@ class _Search:
 
     # All of it
 
+    def _needed(
+        self, original: TrialBaseline, light: TrialBaseline, steps: list[SearchStep]
+    ) -> tuple[list[SearchStep], Verification] | None:
+        """The same without what later fixes have made unnecessary, where there is any, and where
+        the others hold without it as a whole."""
+        pruning = prune(light, steps, self.options, self.log, self.budget)
+        if not pruning.left_out:
+            return None
+        proof = self._proof(original, light, pruning.steps, steps[1].kept)
+        if proof is None or proof.verdict != "verified":
+            return None
+        for tried in pruning.left_out:
+            log_left_out(tried, self.options, self.log)
+        if pruning.moved is not None:
+            self.log.move(pruning.moved, proof)
+        return ending_with(pruning.steps, proof), proof
+
     def _prove(
         self, original: TrialBaseline, light: TrialBaseline, steps: list[SearchStep]
     ) -> tuple[list[SearchStep], Verification | None]:
         """The longest chain of rounds that holds as a whole against the original."""
         while len(steps) > 1:
-            proof = self._proof(original, light, steps)
+            proof = self._proof(original, light, steps, steps[1].kept)
             if proof is not None and proof.verdict == "verified":
-                if not self.cut or "fresh" not in self.cut[-1]:
-                    self.options.tell("verified in a fresh process")
-                return [
-                    *steps[:-1],
-                    replace(steps[-1], captured=proof.captured or steps[-1].captured),
-                ], proof
+                return ending_with(steps, proof), proof
             reason = (
                 proof.reason
                 if proof is not None
@@ -401,11 +426,16 @@ class _Search:
         return steps, None
 
     def _proof(
-        self, original: TrialBaseline, light: TrialBaseline, steps: list[SearchStep]
+        self,
+        original: TrialBaseline,
+        light: TrialBaseline,
+        steps: list[SearchStep],
+        first: Sequence[Tried],
     ) -> Verification | None:
-        """None where there is no time for it."""
+        """Of the last step, against the original, whose causes in the first round have to be gone;
+        None where there is no time for it."""
         kept = [tried for step in steps for tried in step.kept]
-        asked = asked_of(kept, steps[1].kept)
+        asked = asked_of(kept, first)
         version = steps[-1].version
         self.options.progress("verifying all fixes together", 0, 0)
         # The first step was held against the original itself.
@@ -428,6 +458,8 @@ class _Search:
             proof = msgspec.structs.replace(
                 fresh, checks=checks, notes=(*proof.notes, *fresh.notes), inputs=proof.inputs
             )
+        if proof.verdict == "verified":
+            self.options.tell("verified in a fresh process")
         return proof
 
     def _with_proposals(
@@ -469,31 +501,6 @@ class _Search:
         for tried in better.kept:
             self.log.keep(tried)
         return found, other
-
-    def _times(self, steps: list[SearchStep], known: Times | None) -> Times | None:
-        """Of all together, unless that is known; and of each alone, where there are several and
-        there is time."""
-        kept = [(before, tried) for before, after in pairwise(steps) for tried in after.kept]
-        self.options.progress("timing", 0, len(kept))
-        times = known or self._measured(Version(), steps[-1].version, _ROUNDS, _COLD_ROUNDS)
-        for number, (before, tried) in enumerate(kept, 1):
-            alone = times
-            if len(kept) > 1 and times is not None and times.warm_call is not None:
-                self.options.progress("timing", number, len(kept))
-                version = before.version.with_patch(tried.patch)
-                alone = self._measured(before.version, version, _ROUNDS_ALONE, _COLD_ROUNDS_ALONE)
-            if alone is not None:
-                self.log.time(tried, alone)
-        return times
-
-    def _measured(self, before: Version, after: Version, rounds: int, cold: int) -> Times | None:
-        """None where there is no time for it."""
-        if not self.budget.allows(2 * rounds):
-            return None
-        try:
-            return measure(self.bench, before, after, rounds=rounds, cold=cold)
-        except OutOfTime:
-            return None
 
     def _told(self, last: SearchStep) -> tuple[FixAttempt, ...]:
         """Where nothing fitted a cause, that is told as long as the cause is there: the fix of
@@ -537,11 +544,3 @@ class _Search:
         )
         run = keep_run(first.folder, home, outcome) if home is not None else None
         return replace(outcome, run=run.name) if run is not None else outcome
-
-
-def _values(original: TrialBaseline, steps: Sequence[SearchStep]) -> TrialBaseline | None:
-    """Whose values the next version has to have: the original's, so that nothing is left to replay
-    when all is held against it in the end. Not where they may differ: what one fix states is not
-    to excuse another."""
-    stated = any(tried.patch.allows for step in steps for tried in step.kept)
-    return None if stated else original.values

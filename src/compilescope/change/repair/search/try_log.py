@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from compilescope.change.fixes.diffs import patch_diff
 from compilescope.change.fixes.fix import Fix
 from compilescope.change.fixes.patch import Patch
 from compilescope.change.fixes.subject import Subject
 from compilescope.change.repair.search.budget import CUT, SPENT
 from compilescope.change.repair.trials.recorded_runs import Verification
 from compilescope.record.fix_search import FixAttempt, Times
+
+UNNECESSARY = "the other fixes make it unnecessary"
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,28 @@ class TryLog:
 
     def drop(self, tried: Tried, reason: str) -> None:
         self._change(tried.number, kept=False, reason=reason)
+
+    def move(self, tried: Tried, proof: Verification) -> None:
+        """It is now proposed for the program itself, and proven with what is kept beside it."""
+        subject, patch = tried.subject, tried.patch
+        states = stated(patch, proof)
+        self._change(
+            tried.number,
+            file=subject.file,
+            line=subject.line,
+            function=subject.finding.function,
+            states=states,
+            reason=states,
+            diff=patch_diff(subject, patch),
+            breaks_before=proof.before.breaks,
+            breaks_after=proof.after.breaks,
+            recompiles_before=proof.before.recompiles,
+            recompiles_after=proof.after.recompiles,
+        )
+
+    def leave_out(self, tried: Tried) -> None:
+        """It is proven, and what was kept beside it does without it."""
+        self._change(tried.number, kept=False, unneeded=True, reason=UNNECESSARY)
 
     def attempts(self) -> list[FixAttempt]:
         """A cause for which nothing fitted in one round and something did in a later one is told

@@ -32,6 +32,7 @@ from compilescope.knowledge.findings.recompiles import (
     recompile_findings,
     stays_lost,
 )
+from compilescope.record.bodies import Recompile
 from compilescope.record.fix_search import FixCheck, UncoveredBreak
 from compilescope.record.run import Run
 
@@ -262,9 +263,19 @@ class _LossComparison:
         return not (less and (_has_few_cases(found) or self._is_reused(found)))
 
     def _was_eager(self, found: Finding) -> bool:
-        """Was the function that recompiles not compiled at all before?"""
-        known = {(code.file, code.function) for code in compiled_functions(self._before.run)}
-        return (found.file, found.function) not in known
+        """Was the function that recompiles not compiled at all before? By its line: each class of a
+        file may have a `forward`."""
+        known = compiled_functions(self._before.run)
+        if (found.file, found.function) not in {(code.file, code.function) for code in known}:
+            return True
+        because, given_up = set(found.because), self._before.digest.eager_frames
+        again = {
+            (body.frame.file, self._changes.old_line(body.frame.file, body.frame.line))
+            for event, body in self._after.run.of(Recompile)
+            if event.id in because and body.frame is not None
+        }
+        eager = {(each.file, each.line) for each in given_up if not each.rest_only}
+        return bool(again) and again <= eager - {(code.file, code.line) for code in known}
 
     def guards(self) -> FixCheck:
         """A graph that holds for one number out of a tensor: each other one needs another graph,

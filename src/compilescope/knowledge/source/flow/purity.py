@@ -46,6 +46,8 @@ class Remark(msgspec.Struct, frozen=True):
     """The one that may raise."""
     call: cst.Call | None = None
     """The one that nobody knows."""
+    steep: cst.CSTNode | None = None
+    """The one with such a gradient."""
 
 
 def remarks(module: SourceModule, node: cst.CSTNode) -> Iterator[Remark]:
@@ -182,7 +184,8 @@ def _operator(name: str, shown: str, call: cst.Call) -> Iterator[Remark]:
     elif name in operators.COSTLY:
         yield Remark("costly", f"`{shown}` is too expensive to compute when it is not used")
     elif name in operators.STEEP and not _is_harmless(name, call):
-        yield Remark("steep", f"the gradient of `{shown}` may be NaN where it is not used")
+        words = f"the gradient of `{shown}` may be NaN where it is not used"
+        yield Remark("steep", words, steep=call)
     elif name not in operators.KNOWN:
         yield Remark("unknown", f"`{shown}` may do more than compute")
 
@@ -204,7 +207,8 @@ def _operation(module: SourceModule, node: cst.BinaryOperation) -> Iterator[Rema
     elif (isinstance(node.operator, cst.Divide) and not _is_nonzero(node.right)) or (
         isinstance(node.operator, cst.Power) and not _is_whole(node.right)
     ):
-        yield Remark("steep", f"the gradient of `{shown}` may be NaN where it is not used")
+        words = f"the gradient of `{shown}` may be NaN where it is not used"
+        yield Remark("steep", words, steep=node)
     elif isinstance(node.operator, cst.MatrixMultiply):
         yield Remark("costly", f"`{shown}` is too expensive to compute when it is not used")
 

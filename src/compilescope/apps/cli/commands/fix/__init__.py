@@ -214,7 +214,7 @@ def _check_outcome(outcome: SearchResult, request: FixRequest) -> None:
 def exit_code(outcome: SearchResult, request: FixRequest) -> int:
     options = request.options
     asked_for = {each.fingerprint for each in outcome.attempts}
-    mended = {each.fingerprint for each in outcome.attempts if each.kept}
+    mended = {each.fingerprint for each in outcome.attempts if each.kept or each.unneeded}
     if not asked_for and outcome.notes:
         return 2  # The program fails by itself: nothing was tried.
     if not is_lost(outcome) and not asked_for:
