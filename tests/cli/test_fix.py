@@ -297,7 +297,8 @@ def test_an_attempt_keeps_its_keys(
             *("diff", "file"),
             *("fingerprint", "fix", "function", "inputs", "kept", "kind", "line", "notes", "own"),
             *("reason", "recompiles_after", "recompiles_before", "refused", "round", "rule"),
-            *("safe", "source", "states", "times", "title", "uncovered", "verdict"),
+            *("safe", "source", "states", "times", "title", "uncovered", "unneeded"),
+            "verdict",
         ]
     )
 

@@ -11,9 +11,9 @@ from collections import Counter
 from typing import Any
 
 import torch
-from torch.utils._pytree import tree_leaves
 
 from compilescope.change.tune.step_place import RETURNED
+from compilescope.instrument.torchapi.graphs.values import leaves_of
 from compilescope.instrument.torchapi.regions import CompiledRegion, Regions
 
 _MOST_CALLS = 16
@@ -41,7 +41,7 @@ class CallResults:
         self._calls[region.name] += 1
         number = self._calls[region.name]
         if number <= _MOST_CALLS:
-            for place, tensor in enumerate(tree_leaves(result)):
+            for place, tensor in enumerate(leaves_of(result)):
                 if type(tensor) is torch.Tensor and tensor.layout is torch.strided:
                     name = f"what {region.name}{RETURNED}{number}, [{place}]"
                     with torch.no_grad():
