@@ -350,7 +350,7 @@ class StepProfiler:
 
 
 def _release(profiler: Any) -> None:
-    """Free what it recorded, now. A profiler refers to itself: left to the garbage collector, it may
+    """Free what it recorded, now. A profiler refers to itself: left to the garbage collector it may
     live until the process ends, which its trace then crashes (torch 2.13)."""
     profiler.profiler.kineto_results = None
 
