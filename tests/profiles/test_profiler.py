@@ -366,3 +366,21 @@ def test_what_inductor_did_not_fuse() -> None:
     (at,) = {pair.at for pair in pairs}
     first = both.__code__.co_firstlineno
     assert at is not None and (Path(at.file).name, at.line) == (Path(__file__).name, first + 1)
+
+
+def test_what_was_recorded_is_freed_at_once() -> None:
+    """Left to the garbage collector it lived until the process ended, and crashed it."""
+    import gc
+
+    model = torch.compile(torch.nn.Linear(4, 4), backend="eager")
+    gc.disable()
+    try:
+        with compilescope.capture(profile=2) as seen:
+            for _ in range(16):
+                model(torch.ones(2, 4))
+        assert _only(seen.run).bar is not None
+        kind = torch.autograd.profiler.profile
+        profilers = [each for each in gc.get_objects() if type(each) is kind]
+        assert all(each.kineto_results is None for each in profilers)
+    finally:
+        gc.enable()

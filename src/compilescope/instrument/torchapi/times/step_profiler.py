@@ -272,6 +272,7 @@ class StepProfiler:
             text = msgspec.json.encode(read_step_places(profiler)).decode()
             told = msgspec.structs.replace(told, places=self._sink.artifact(text, "places"))
         finally:
+            _release(profiler)
             self._sink.emit(told)
 
     def _tell_without_places(self) -> None:
@@ -301,6 +302,7 @@ class StepProfiler:
             self._end_step()
             if self._profiler is not None:
                 self._profiler.stop()
+                _release(self._profiler)
         self._profiler = None
 
     def _keep(self) -> None:
@@ -313,6 +315,7 @@ class StepProfiler:
             file = Path(folder) / "trace.json"
             self._profiler.export_chrome_trace(str(file))
             text = compact(file, first=1)
+        _release(self._profiler)
         self._profiler = None
         assert self._anchor is not None
         # Dynamo starts CUDA wherever there is a GPU, also for a program that leaves it idle.
@@ -344,6 +347,12 @@ class StepProfiler:
         wanted = _QUIET + 1 + self._steps + self._steps + 1
         reason = f"the program ended after {calls} calls of a compiled region without a compilation"
         self._give_up(f"{reason}; {wanted} are needed")
+
+
+def _release(profiler: Any) -> None:
+    """Free what it recorded, now. A profiler refers to itself: left to the garbage collector it may
+    live until the process ends, which its trace then crashes (torch 2.13)."""
+    profiler.profiler.kineto_results = None
 
 
 def _activities() -> list[Any]:
