@@ -62,7 +62,7 @@ def _counted(said: Mapping[int, dict[str, Any]]) -> dict[str, Any]:
     """A place that one rank does not pass is no step of all."""
     first = said[min(said)]
     rounds = [
-        (min(passed for passed, _ in laps), max(ms for _, ms in laps))
+        (min(each[0] for each in laps), max(each[1] for each in laps), *laps[0][2:])
         for laps in zip(*(each["rounds"] for each in said.values()), strict=True)
     ]
     facts = [{**each, "ranks": len(said)} for each in first["facts"]]
