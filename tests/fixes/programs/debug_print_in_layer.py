@@ -1,4 +1,4 @@
-# ideal: print-in-graph
+# ideal: print-after-graph
 """A print left over from debugging, in the middle of a model."""
 
 import torch

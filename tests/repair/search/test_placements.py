@@ -30,9 +30,7 @@ def found(name: str, warm: WarmParent) -> SearchResult:
 
 def check(result: SearchResult) -> None:
     """What is handed out loses nothing, and is one of those that were compared."""
-    assert result.verdict == "verified", result.reason
-    assert not result.after.anything
-    assert result.after.operators
+    check_losses(result)
     told = result.placements
     assert told[0].verdict == "original" and told[0].losses == result.before
     (chosen,) = [each for each in told if each.chosen]
@@ -40,6 +38,12 @@ def check(result: SearchResult) -> None:
     assert chosen.share is not None and chosen.share > 0
     kept = {each.fix for each in result.attempts if each.kept}
     assert kept == {chosen.name}
+
+
+def check_losses(result: SearchResult) -> None:
+    assert result.verdict == "verified", result.reason
+    assert not result.after.anything
+    assert result.after.operators
 
 
 @pytest.mark.torch
@@ -61,9 +65,12 @@ def test_a_step_with_everything_is_compiled_at_the_model(warm: WarmParent) -> No
 @pytest.mark.timeout(900)
 def test_what_cannot_be_captured_stays_outside(name: str, warm: WarmParent) -> None:
     result = found(name, warm)
-    check(result)
+    check_losses(result)
     (text,) = result.files.values()
     if name == "trainer_method":
+        # The other way was tried for its first cause, and is what later fixes made unnecessary.
+        unneeded = {each.fix for each in result.attempts if each.unneeded}
+        assert result.placements or unneeded == {"compile-parts"}
         assert 'self.towers.compile(backend="aot_eager")' in text
     else:
         assert "left = rest[shared < 0.3]\n" in text
