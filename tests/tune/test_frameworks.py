@@ -42,6 +42,12 @@ _NEEDS = {
 _OPTIONS = TuneOptions(jobs=1, limit_s=900)
 
 
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs leave files where they are started."""
+    monkeypatch.chdir(tmp_path)
+
+
 def _program(name: str, tmp_path: Path) -> Path:
     for package in _NEEDS.get(name, ()):
         pytest.importorskip(package)

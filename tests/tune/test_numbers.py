@@ -71,8 +71,19 @@ def test_a_loss_may_be_off_by_what_rounding_does_to_the_step() -> None:
     assert judge_numbers(reference, near, exact).verdict == "pass"
     wrong = {**reference, "step 1: loss": torch.tensor(4.17 * 1.05)}
     assert judge_numbers(reference, wrong, exact).verdict == "fail"
+    wider = {**reference, "step 1: loss": torch.tensor(4.17 + 2e-5, dtype=torch.float64)}
+    assert judge_numbers(reference, wider, exact).verdict == "fail"
     precise = _steps(torch.float32) | {"step 1: loss": reference["step 1: loss"]}
     assert judge_numbers(precise, near, exact).verdict != "pass"
+
+
+@pytest.mark.parametrize(("known", "wrong"), [(torch.tensor(100), 101), (torch.tensor(0.0), 1.0)])
+def test_a_count_and_a_zero_are_not_off_by_rounding(known: Any, wrong: float) -> None:
+    reference, exact = _steps(torch.bfloat16), _steps(torch.float64)
+    reference["step 1: few"] = known
+    exact["step 1: few"] = known.double() if known.is_floating_point() else known
+    found = {**reference, "step 1: few": torch.full_like(known, wrong)}
+    assert judge_numbers(reference, found, exact).verdict == "fail"
 
 
 def test_what_a_call_returned_is_a_result() -> None:

@@ -33,6 +33,8 @@ _SHARED_HEADINGS = {
     "Output": ("quiet", "everything", "as_json", "home"),
 }
 """The headings of options that several commands have."""
+_MOST_OF_SCRIPT = 1_000_000
+"""Letters that are looked through for a name. Chosen: no script that people wrote is longer."""
 MODES = {"-m": "module", "-c": "code", "--pytest": "pytest", "--torchrun": "torchrun"}
 
 
@@ -90,7 +92,10 @@ class ProgramCommand(click.Command):
         if mode != "script" or not found:
             return []
         try:
-            text = Path(words[0]).read_text(encoding="utf-8", errors="replace")
+            if not Path(words[0]).is_file():
+                return []
+            with open(words[0], encoding="utf-8", errors="replace") as script:
+                text = script.read(_MOST_OF_SCRIPT)
         except OSError:
             return []
         plain = text.replace("_", "-")
